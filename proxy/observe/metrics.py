@@ -1,0 +1,117 @@
+"""What happened goes in, Prometheus text comes out; every label has a short list of values."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Generic, Literal, TypeAlias, TypeVar, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+Endpoint: TypeAlias = Literal["chat", "passthrough", "other"]
+ToolState: TypeAlias = Literal["kept", "deferred", "predicted", "discovered"]
+RoundOutcome: TypeAlias = Literal["found", "empty", "duplicate", "limit", "repaired", "failed"]
+PredictionOutcome: TypeAlias = Literal["hit", "unused", "miss"]
+
+Label = TypeVar("Label", bound=str)
+
+_OVERHEAD = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+_FIRST_CHUNK = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
+_STALL = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+class Tally(Generic[Label]):
+    """A counter with one label; its children are looked up in a dict, not by prometheus' lock.
+
+    An unknown value counts as `other`, so no caller can make the label grow.
+    """
+
+    def __init__(self, counter: Counter, values: Iterable[str]) -> None:
+        self._children = {value: counter.labels(value) for value in (*values, "other")}
+
+    def add(self, value: Label, amount: float = 1) -> None:
+        child = self._children.get(value) or self._children["other"]
+        child.inc(amount)
+
+
+class Metrics:
+    """The process's instruments; one object, handed to whoever has something to count."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry(auto_describe=True)
+        self.requests = Requests(self.registry)
+        self.overhead = self._histogram(
+            "usher_overhead_seconds", "Time of a turn that Usher itself took.", _OVERHEAD
+        )
+        self.first_chunk = self._histogram(
+            "usher_first_chunk_seconds", "Time until the first byte of an answer.", _FIRST_CHUNK
+        )
+        self.tools: Tally[ToolState] = self._tally(
+            "usher_tools_total", "Tools of chat requests.", "state", get_args(ToolState)
+        )
+        self.tokens_saved = Counter(
+            "usher_tool_tokens_saved_total",
+            "Schema tokens kept out of prompts.",
+            registry=self.registry,
+        )
+        self.rounds: Tally[RoundOutcome] = self._tally(
+            "usher_tool_search_rounds_total", "Hidden rounds.", "outcome", get_args(RoundOutcome)
+        )
+        self.predictions: Tally[PredictionOutcome] = self._tally(
+            "usher_predictions_total",
+            "Predicted tools; a miss was called without having been predicted.",
+            "outcome",
+            get_args(PredictionOutcome),
+        )
+        self.in_flight = Gauge(
+            "usher_in_flight_requests", "Requests being answered.", registry=self.registry
+        )
+        self.upstream_errors: Tally[str] = self._tally(
+            "usher_upstream_errors_total",
+            "Upstream calls without a usable answer.",
+            "kind",
+            ("upstream_unreachable", "upstream_timeout", "stream_truncated", "upstream_error"),
+        )
+        self.stalls = self._histogram(
+            "usher_event_loop_stall_seconds",
+            "Times that the event loop was blocked for 50 ms or more.",
+            _STALL,
+        )
+        ProcessCollector(registry=self.registry)
+
+    def render(self) -> tuple[bytes, str]:
+        """The exposition and its content type."""
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+    async def watch_loop(self, interval: float = 0.25, threshold: float = 0.05) -> None:
+        """Record how long the event loop was blocked; runs until it is cancelled."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            due = clock() + interval
+            await asyncio.sleep(interval)
+            late = clock() - due
+            if late >= threshold:
+                self.stalls.observe(late)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, text, buckets=buckets, registry=self.registry)
+
+    def _tally(self, name: str, text: str, label: str, values: Iterable[str]) -> Tally[Label]:
+        return Tally(Counter(name, text, [label], registry=self.registry), values)
+
+
+class Requests:
+    """`usher_requests_total{endpoint,status}`: a few hundred series at most, made when used."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._counter = Counter(
+            "usher_requests_total", "Answered requests.", ["endpoint", "status"], registry=registry
+        )
+        self._children: dict[tuple[str, int], Counter] = {}
+
+    def add(self, endpoint: Endpoint, status: int) -> None:
+        """Count an answer; status 499 means that the client left before it had one."""
+        key = (endpoint, status if 100 <= status <= 599 else 0)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self._counter.labels(endpoint, str(key[1]))
+        child.inc()
