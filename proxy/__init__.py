@@ -1,0 +1,1 @@
+"""Usher: an OpenAI-compatible gateway that takes tool schemas out of the prompt."""

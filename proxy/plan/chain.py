@@ -1,0 +1,71 @@
+"""Messages come in; a hash per prefix of the conversation goes out, equal for equal histories."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import orjson
+import xxhash
+
+from proxy.wire import JSON, JSONObject
+
+
+def chain_hashes(messages: Sequence[JSONObject]) -> list[str]:
+    """One hash per message, each covering all messages up to and including it.
+
+    System and developer messages do not count: applications put dates and retrieved text there.
+    """
+    return list(_chain(messages))
+
+
+def read_text(content: JSON) -> str:
+    """The text of a message's content, whatever form the client gave it."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(_part_texts(content))
+
+
+def call_ids(message: JSONObject) -> list[str]:
+    """The ids of the tool calls in an assistant message, in order."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return []
+    return [
+        call["id"]
+        for call in calls
+        if isinstance(call, dict) and isinstance(call.get("id"), str) and call["id"]
+    ]
+
+
+def _part_texts(parts: Sequence[JSON]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield part["text"]
+
+
+def _chain(messages: Iterable[JSONObject]) -> Iterator[str]:
+    link = b""
+    for message in messages:
+        role = message.get("role")
+        if role not in ("system", "developer"):
+            hasher = xxhash.xxh3_128(link)
+            hasher.update(_canonical(message, role))
+            link = hasher.digest()
+        yield link.hex()
+
+
+def _canonical(message: JSONObject, role: JSON) -> bytes:
+    """What makes two messages the same turn: role, text, calls and what a result answers.
+
+    Null or absent content, outer white space, `name`, annotations and refusals make no difference
+    because clients drop or rewrite them between turns.
+    """
+    content = message.get("content")
+    text = read_text(content).strip()
+    parts: JSON = None
+    if isinstance(content, list) and not text:
+        parts = content
+    answered = message.get("tool_call_id")
+    return orjson.dumps([role, text, parts, sorted(call_ids(message)), answered])

@@ -1,0 +1,21 @@
+"""Who is asking: the facts that authentication found out about a request."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The holder of a gateway key, or the open door's anonymous one.
+
+    `tenant` separates everything that is stored; `key` is the key's public name, never its secret.
+    """
+
+    tenant: str = "default"
+    key: str = "open"
+    user: str | None = None
+    admin: bool = False
+    used_gateway_key: bool = False
+    """True when the request's own credential was a gateway key, which must not go upstream."""
+
+
+ANONYMOUS = Caller()

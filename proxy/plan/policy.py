@@ -1,0 +1,104 @@
+"""Settings, headers and the `usher` object come in; what this one request may do goes out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from proxy.errors import BadRequest
+from proxy.settings import Mode, Settings
+from proxy.wire import Headers, JSONObject
+
+_PREFIX = b"x-usher-"
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "defer": ("auto", "off", "all"),
+    "predict": ("on", "off"),
+    "memory": ("off", "read", "write", "full"),
+    "triage": ("off", "on", "shadow"),
+    "events": ("attachment",),
+    "explain": ("1", "true", "0", "false"),
+}
+_FREE = ("keep", "user-id", "conversation-id", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What one request may do; the request's own wishes already folded in."""
+
+    defer: Literal["auto", "off", "all"] = "auto"
+    deferral: Mode = "on"
+    prediction: Mode = "on"
+    keep: tuple[str, ...] = ()
+    memory: str | None = None
+    triage: str | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    timeout: float | None = None
+    events: str | None = None
+    explain: bool = False
+
+
+def read_policy(settings: Settings, headers: Headers, wishes: JSONObject | None) -> Policy:
+    """The policy of a request.
+
+    `wishes` is the body's top-level `usher` object, whose keys are the header names without their
+    prefix; a header wins over it. Raises BadRequest for a value that is none of the choices.
+    """
+    asked = _collect_wishes(headers, wishes)
+    if not asked:
+        return Policy(deferral=settings.deferral.mode, prediction=settings.prediction.mode)
+    for name, value in asked.items():
+        _check_wish(name, value)
+    return Policy(
+        defer=cast("Literal['auto', 'off', 'all']", asked.get("defer", "auto")),
+        deferral="off" if asked.get("defer") == "off" else settings.deferral.mode,
+        prediction="off" if asked.get("predict") == "off" else settings.prediction.mode,
+        keep=tuple(_split_names(asked.get("keep", ""))),
+        memory=asked.get("memory"),
+        triage=asked.get("triage"),
+        user_id=asked.get("user-id") or None,
+        conversation_id=asked.get("conversation-id") or None,
+        timeout=_read_seconds(asked.get("timeout")),
+        events=asked.get("events"),
+        explain=asked.get("explain") in ("1", "true"),
+    )
+
+
+def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, str]:
+    asked: dict[str, str] = {}
+    for key, value in (wishes or {}).items():
+        if isinstance(value, bool):
+            asked[key] = "true" if value else "false"
+        elif isinstance(value, list):
+            asked[key] = ",".join(str(item) for item in value)
+        elif value is not None:
+            asked[key] = str(value)
+    for name, raw in headers:
+        if name[:8].lower() == _PREFIX:
+            asked[name[8:].decode("latin-1").lower()] = raw.decode("latin-1").strip()
+    return asked
+
+
+def _check_wish(name: str, value: str) -> None:
+    choices = _CHOICES.get(name)
+    if choices is None:
+        if name not in _FREE:
+            known = ", ".join(sorted((*_CHOICES, *_FREE)))
+            raise BadRequest(f"unknown option x-usher-{name}; known: {known}", param=name)
+    elif value not in choices:
+        raise BadRequest(f"x-usher-{name} must be one of {', '.join(choices)}", param=name)
+
+
+def _read_seconds(value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise BadRequest("x-usher-timeout must be a positive number of seconds", param="timeout")
+    return seconds
+
+
+def _split_names(value: str) -> Iterable[str]:
+    return (name.strip() for name in value.split(",") if name.strip())

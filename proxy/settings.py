@@ -1,0 +1,185 @@
+"""What an operator can set: frozen models, one per section of `config/usher.yaml`."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+Mode = Literal["off", "observe", "on"]
+
+
+class Section(BaseModel):
+    """A section of the configuration: immutable, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Server(Section):
+    """Where Usher listens and how it stops."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8787, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    workers: int = Field(1, ge=1, description="Number of worker processes.")
+    max_body_bytes: int = Field(
+        64 * 1024 * 1024, ge=1, description="Largest request body in bytes; more is a 413."
+    )
+    drain_seconds: float = Field(
+        30.0, ge=0, description="Seconds that running streams get to finish after SIGTERM."
+    )
+    ping_seconds: float = Field(
+        10.0, gt=0, description="Seconds of silence after which a stream gets a keep-alive line."
+    )
+    insecure: bool = Field(
+        False, description="Allow an address other than loopback without any key configured."
+    )
+
+
+class Upstream(Section):
+    """The OpenAI-compatible server that answers when no provider matches the model."""
+
+    base_url: str | None = Field(
+        None, description="Base URL with its `/v1`; unset: OPENAI_BASE_URL, else the stand-in."
+    )
+    api_key: SecretStr | None = Field(
+        None, description="Key sent upstream; unset: the caller's own Authorization is forwarded."
+    )
+    transport: Literal["aiohttp", "httpx"] = Field(
+        "aiohttp", description="HTTP client: aiohttp (fast) or httpx (HTTP/2, proxies, recording)."
+    )
+    connect_seconds: float = Field(5.0, gt=0, description="Seconds to wait for a connection.")
+    idle_seconds: float = Field(
+        600.0, gt=0, description="Seconds without a byte from the upstream before giving up."
+    )
+    retries: int = Field(
+        2, ge=0, description="Further attempts when the upstream accepted nothing (connect errors)."
+    )
+    ask_usage: bool = Field(
+        True, description="Ask for the usage chunk on intercepted streams; off for strict servers."
+    )
+
+
+class Provider(Section):
+    """A further upstream, chosen by model name."""
+
+    name: str = Field(description="Name used in logs and the ledger.")
+    kind: Literal["openai", "litellm", "standin"] = Field(
+        "openai", description="Wire format: openai, litellm (other vendors), standin (offline)."
+    )
+    models: tuple[str, ...] = Field(description="Model names or globs that this provider serves.")
+    base_url: str | None = Field(None, description="Base URL with its `/v1` (kind openai).")
+    api_key: SecretStr | None = Field(None, description="Key sent to this provider.")
+    model: str | None = Field(
+        None, description="Model name sent instead of the client's, e.g. anthropic/claude-…"
+    )
+    ask_usage: bool = Field(True, description="Ask this provider for the usage chunk.")
+
+
+class Deferral(Section):
+    """Taking tool schemas out of the prompt."""
+
+    mode: Mode = Field("on", description="on, observe (plan and record, change nothing) or off.")
+    min_tools: int = Field(
+        16, ge=0, description="Fewer tools than this, and less schema than min_chars: untouched."
+    )
+    min_chars: int = Field(
+        24_000, ge=0, description="Characters of schema from which deferral starts."
+    )
+    small_chars: int = Field(
+        200, ge=0, description="A schema under this many characters may stay, see eager_chars."
+    )
+    eager_chars: int = Field(
+        4_000, ge=0, description="Characters of small schemas that stay in the prompt in all."
+    )
+    pin: tuple[str, ...] = Field((), description="Names or globs of tools that are never deferred.")
+    defer: tuple[str, ...] = Field(
+        (), description="Names or globs of tools that are deferred even when small."
+    )
+    delivery: Literal["append", "frozen", "auto"] = Field(
+        "append", description="How found schemas reach the model: appended to tools, or in results."
+    )
+    listing_max_tokens: int = Field(
+        1_500, ge=0, description="Size in tokens of the list of tools inside tool_search."
+    )
+    search_name: str = Field("tool_search", description="Name of the search tool.")
+    search_limit: int = Field(5, ge=1, le=10, description="Most results per query.")
+    search_max_new: int = Field(12, ge=1, description="Most tools one search may load.")
+    max_rounds: int = Field(4, ge=1, le=20, description="Most hidden rounds before a final one.")
+    max_seconds: float = Field(120.0, gt=0, description="Seconds after which rounds end.")
+    max_prompt_growth: float = Field(
+        3.0, ge=1, description="Hidden rounds end when the prompt grew by this factor."
+    )
+    max_surfaced: int = Field(
+        64, ge=1, description="Most deferred tools loaded at once; the oldest uncalled leave first."
+    )
+    max_repairs: int = Field(2, ge=0, description="Hidden repair rounds per tool.")
+    narration: Literal["forward", "hold"] = Field(
+        "forward", description="Text before a search: forward it live, or hold it back."
+    )
+
+
+class Prediction(Section):
+    """Shipping the schemas that the turn will probably need."""
+
+    mode: Mode = Field("on", description="on, observe (record only) or off.")
+    ranker: Literal["auto", "lexical", "semantic"] = Field(
+        "auto", description="auto uses semantic when its extra is installed."
+    )
+    shortlist: int = Field(5, ge=0, le=32, description="Tools predicted on an ordinary turn.")
+    widest: int = Field(8, ge=0, le=32, description="Tools predicted when several are close.")
+    mentions: bool = Field(True, description="Always load tools that the user names.")
+    sibling_weight: float = Field(
+        0.7, ge=0, description="Weight of having used another tool of the same server."
+    )
+    usage_weight: float = Field(0.1, ge=0, description="Weight of how often a tool was called.")
+    abstain: bool = Field(True, description="Predict nothing when the message needs no tool.")
+
+
+class Ledger(Section):
+    """The record of every upstream call."""
+
+    enabled: bool = Field(True, description="Write a row per upstream call.")
+    url: str | None = Field(
+        None, description="SQLAlchemy URL; unset: SQLite in the data folder (USHER_DATA)."
+    )
+    flush_ms: int = Field(200, ge=1, description="Longest time in ms that a row waits in memory.")
+    queue_rows: int = Field(10_000, ge=1, description="Rows kept in memory when the disk is slow.")
+    keep_days: int = Field(90, ge=1, description="Days after which rows are deleted.")
+
+
+class State(Section):
+    """The small shared store for parked rounds and conversations."""
+
+    max_bytes: int = Field(64 * 1024 * 1024, ge=0, description="Memory for it, in bytes.")
+    ttl_seconds: int = Field(6 * 3600, ge=1, description="Seconds an entry lives.")
+
+
+class Caches(Section):
+    """Memory that makes repeated catalogues cheap."""
+
+    catalogue_bytes: int = Field(
+        256 * 1024 * 1024, ge=0, description="Memory for prepared tool catalogues, in bytes."
+    )
+
+
+class Log(Section):
+    """What is written to stderr; never bodies, keys or memory values."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severe level that is written."
+    )
+    format: Literal["auto", "json", "pretty"] = Field(
+        "auto", description="auto: pretty on a terminal, JSON otherwise."
+    )
+
+
+class Settings(Section):
+    """The whole configuration."""
+
+    server: Server = Server()
+    upstream: Upstream = Upstream()
+    providers: tuple[Provider, ...] = ()
+    deferral: Deferral = Deferral()
+    prediction: Prediction = Prediction()
+    ledger: Ledger = Ledger()
+    state: State = State()
+    caches: Caches = Caches()
+    log: Log = Log()

@@ -1,0 +1,108 @@
+"""A toolbox, a history and the client's choice come in; the tools of the first round go out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from proxy.tools.catalog import Tool
+from proxy.tools.choice import Choice
+from proxy.tools.defer import cap_surfaced, find_mentions, matches
+from proxy.tools.history import History, Surfaced, fold_surfaced
+from proxy.tools.predict import Cue
+from proxy.tools.toolbox import Toolbox
+
+Predict = Callable[[Cue], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the client and the operator want of this request's tools."""
+
+    choice: Choice
+    keep: tuple[str, ...] = ()
+    max_surfaced: int = 64
+    eager_chars: int = 4_000
+
+
+@dataclass(slots=True)
+class Arrangement:
+    """The tools of one turn.
+
+    `eager` stay in client order, `pool` are the tools that may still be loaded, `surfaced` those
+    that are. `search_raw` is the search tool, None when this turn may not search. `reasons` says
+    why each eager tool is there.
+    """
+
+    eager: tuple[Tool, ...]
+    pool: Mapping[str, Tool]
+    surfaced: Surfaced
+    search_raw: bytes | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def declared(self) -> set[str]:
+        """The names of the client's tools that the upstream is told about."""
+        return {tool.name for tool in self.eager} | set(self.surfaced.names)
+
+    def surfaced_tools(self) -> list[Tool]:
+        """The loaded tools in first-surfaced order."""
+        return [self.pool[name] for name in self.surfaced.names]
+
+
+def arrange(
+    toolbox: Toolbox,
+    history: History,
+    wishes: Wishes,
+    predict: Predict,
+    discovered: Mapping[int, Sequence[str]],
+) -> Arrangement:
+    """The arrangement for a conversation.
+
+    It depends on the toolbox, the history and what is stored of it only, so a longer history of
+    the same conversation yields the same tools first.
+    """
+    choice = wishes.choice
+    reasons = _reasons_to_keep(toolbox, history, wishes)
+    kept = [tool for tool in toolbox.deferrable.values() if tool.name in reasons]
+    pool = {
+        name: tool
+        for name, tool in toolbox.deferrable.items()
+        if name not in reasons and choice.permits(name)
+    }
+    if choice.kind == "allowed" and _chars(pool.values()) <= wishes.eager_chars:
+        kept.extend(pool.values())
+        reasons.update(dict.fromkeys(pool, "allowed"))
+        pool = {}
+    searching = choice.kind not in ("none", "named") and bool(pool)
+    surfaced = fold_surfaced(history, predict if searching else _nothing, pool, discovered)
+    surfaced.names = cap_surfaced(surfaced.names, history.called, wishes.max_surfaced)
+    return Arrangement(
+        eager=tuple(sorted((*toolbox.split.eager, *kept), key=lambda tool: tool.position)),
+        pool=pool,
+        surfaced=surfaced,
+        search_raw=_search_raw(toolbox, choice, pool) if searching else None,
+        reasons={**toolbox.split.reasons, **reasons},
+    )
+
+
+def _reasons_to_keep(toolbox: Toolbox, history: History, wishes: Wishes) -> dict[str, str]:
+    """Which deferrable tools this request wants whole."""
+    mentioned = find_mentions(history.system, toolbox.deferrable.values())
+    reasons = dict.fromkeys(mentioned, "system prompt")
+    if wishes.keep:
+        kept = (name for name in toolbox.deferrable if matches(name, wishes.keep))
+        reasons.update(dict.fromkeys(kept, "kept"))
+    if wishes.choice.kind == "named":
+        named = (name for name in wishes.choice.names if name in toolbox.deferrable)
+        reasons.update(dict.fromkeys(named, "tool_choice"))
+    return reasons
+
+
+def _search_raw(toolbox: Toolbox, choice: Choice, pool: Mapping[str, Tool]) -> bytes:
+    return toolbox.render_search(pool.values()) if choice.kind == "allowed" else toolbox.search_raw
+
+
+def _chars(tools: Iterable[Tool]) -> int:
+    return sum(len(tool.raw) for tool in tools)
+
+
+def _nothing(_: Cue) -> Sequence[str]:
+    return ()

@@ -1,0 +1,173 @@
+"""The messages of a request come in; what the conversation has asked for and called goes out."""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from proxy.plan.chain import call_ids, read_text
+from proxy.tools.predict import Cue
+from proxy.wire import JSON, JSONObject
+
+CLIP = 8_000
+"""Characters of a message that prediction reads: the request of a pasted page stands before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A user message, or tool results: a moment at which tools are predicted."""
+
+    cue: Cue
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """An assistant message; `names` are its tool calls, maybe none."""
+
+    position: int
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A conversation as a list of moments; `system` is all text that instructs the model.
+
+    `prefill` says that the last message is the assistant's own, `legacy` that functions were
+    called in the form before tools.
+    """
+
+    system: str
+    events: tuple[Asked | Called, ...]
+    prefill: bool
+    legacy: bool
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """All names that were called, in the order of their first call."""
+        calls = (event.names for event in self.events if isinstance(event, Called))
+        return tuple(dict.fromkeys(name for names in calls for name in names))
+
+
+@dataclass(slots=True)
+class Surfaced:
+    """The deferred tools whose schemas are sent, in the order in which they first were.
+
+    A guess is never a discovery: `predicted` and `discovered` are kept apart.
+    """
+
+    names: list[str] = field(default_factory=list)
+    predicted: list[str] = field(default_factory=list)
+    discovered: list[str] = field(default_factory=list)
+
+    def add(self, names: Iterable[str], kind: list[str] | None = None) -> None:
+        """Appends those names that are not there yet; to `kind` as well."""
+        for name in names:
+            if name not in self.names:
+                self.names.append(name)
+                if kind is not None:
+                    kind.append(name)
+
+
+class _Reader:
+    """Walks the messages once and remembers what the next cue needs."""
+
+    def __init__(self) -> None:
+        self.system: list[str] = []
+        self.events: list[Asked | Called] = []
+        self.users = ("", "")
+        self.assistant = ""
+        self.called: dict[str, None] = {}
+        self.names_by_id: dict[str, str] = {}
+        self.results: list[str] = []
+        self.legacy = False
+
+    def read(self, position: int, message: JSONObject) -> None:
+        role = message.get("role")
+        if role == "tool":
+            name = self.names_by_id.get(str(message.get("tool_call_id")))
+            self.results.extend([name] if name else [])
+            return
+        self.flush()
+        text = read_text(message.get("content"))
+        if role == "user":
+            self.users = (text, self.users[0])
+            self.events.append(Asked(self.cue(())))
+        elif role == "assistant":
+            self.read_assistant(position, message, text)
+        elif role in ("system", "developer"):
+            self.system.append(text)
+        elif role == "function":
+            self.legacy = True
+
+    def read_assistant(self, position: int, message: JSONObject, text: str) -> None:
+        if text:
+            self.assistant = text
+        self.legacy = self.legacy or isinstance(message.get("function_call"), dict)
+        named = [(call_id, name) for call_id, name in _read_calls(message.get("tool_calls"))]
+        self.names_by_id.update(named)
+        names = tuple(name for _, name in named)
+        self.called.update(dict.fromkeys(names))
+        self.events.append(Called(position, names, tuple(call_ids(message))))
+
+    def flush(self) -> None:
+        """Ends a run of tool results."""
+        if self.results:
+            self.events.append(Asked(self.cue(tuple(self.results))))
+            self.results = []
+
+    def cue(self, results: tuple[str, ...]) -> Cue:
+        return Cue(
+            newest_user=self.users[0][:CLIP],
+            previous_user=self.users[1][:CLIP],
+            last_assistant=self.assistant[:CLIP],
+            called=tuple(self.called),
+            results=results,
+        )
+
+
+def read_history(messages: Sequence[JSONObject]) -> History:
+    """The moments of a conversation, in order; unknown roles are passed over."""
+    reader = _Reader()
+    for position, message in enumerate(messages):
+        reader.read(position, message)
+    reader.flush()
+    last = messages[-1].get("role") if messages else None
+    return History(
+        system="\n".join(reader.system),
+        events=tuple(reader.events),
+        prefill=last == "assistant",
+        legacy=reader.legacy,
+    )
+
+
+def fold_surfaced(
+    history: History,
+    predict: Callable[[Cue], Sequence[str]],
+    known: Container[str],
+    discovered: Mapping[int, Sequence[str]],
+) -> Surfaced:
+    """Which deferred tools the conversation has surfaced so far: a pure fold, so it needs no id.
+
+    `known` are the names that may be surfaced. `discovered` maps the position of an assistant
+    message to what hidden searches had found when it was written.
+    """
+    surfaced = Surfaced()
+    for event in history.events:
+        if isinstance(event, Asked):
+            surfaced.add((n for n in predict(event.cue) if n in known), surfaced.predicted)
+        else:
+            found = discovered.get(event.position, ())
+            surfaced.add((n for n in found if n in known), surfaced.discovered)
+            surfaced.add(n for n in event.names if n in known)
+    return surfaced
+
+
+def _read_calls(calls: JSON) -> list[tuple[str, str]]:
+    if not isinstance(calls, list):
+        return []
+    named = []
+    for call in calls:
+        function = call.get("function") if isinstance(call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if isinstance(name, str) and name:
+            named.append((str(call.get("id")), name))
+    return named

@@ -1,0 +1,90 @@
+"""A catalogue prepared once for many requests: split, listing, index and argument checkers."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from proxy.settings import Deferral, Prediction
+from proxy.tools.catalog import Catalogue, Tool
+from proxy.tools.defer import Split, split_tools
+from proxy.tools.document import Document
+from proxy.tools.listing import render_listing, search_tool
+from proxy.tools.predict import Cue, Predicted, predict
+from proxy.tools.rank import Index
+from proxy.tools.tokens import estimate_tokens
+from proxy.tools.validate import Checker
+
+MakeIndex = Callable[[Sequence[Document]], Index]
+MEMO = 512
+"""Remembered predictions per catalogue; a conversation asks for each of its old turns again."""
+
+
+class Toolbox:
+    """Everything about one tenant's catalogue that does not depend on the conversation.
+
+    `search_raw` is the JSON of the injected search tool. Its listing names every deferrable tool,
+    loaded or not, so that its bytes never change within a conversation.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        deferral: Deferral,
+        prediction: Prediction,
+        make_index: MakeIndex,
+    ) -> None:
+        self.catalogue = catalogue
+        self.split: Split = split_tools(catalogue, deferral)
+        self.deferrable: Mapping[str, Tool] = {tool.name: tool for tool in self.split.deferrable}
+        self.search_name = choose_search_name(catalogue, deferral.search_name)
+        self._deferral = deferral
+        self._prediction = prediction
+        documents = [_document(tool) for tool in self.split.deferrable]
+        self.search_raw = self.render_search(self.split.deferrable)
+        self.index = make_index(documents)
+        self._checkers: dict[str, Checker] = {}
+        self._predictions: dict[Cue, Predicted] = {}
+
+    @property
+    def size(self) -> int:
+        """A rough count of the bytes that this object keeps alive."""
+        return self.catalogue.chars * 4 + len(self.search_raw) + 2_000 * len(self.deferrable)
+
+    def render_search(self, tools: Iterable[Tool]) -> bytes:
+        """The search tool with a listing of just these tools."""
+        documents = [_document(tool) for tool in tools]
+        listing = render_listing(
+            documents, self._deferral.listing_max_tokens, lambda text: estimate_tokens(len(text))
+        )
+        return search_tool(self.search_name, listing)
+
+    def checker(self, name: str) -> Checker:
+        """The argument checker of one tool, compiled on first use."""
+        checker = self._checkers.get(name)
+        if checker is None:
+            checker = Checker(self.catalogue.by_name[name].parameters)
+            self._checkers[name] = checker
+        return checker
+
+    def predict(self, cue: Cue, usage: Mapping[str, int]) -> Predicted:
+        """What the turn will probably need; the same cue always gets the same answer.
+
+        The memo is what keeps old turns of a conversation stable while usage counts move on.
+        """
+        known = self._predictions.get(cue)
+        if known is None:
+            known = predict(self.index, cue, self._prediction, usage)
+            if len(self._predictions) >= MEMO:
+                self._predictions.pop(next(iter(self._predictions)))
+            self._predictions[cue] = known
+        return known
+
+
+def choose_search_name(catalogue: Catalogue, preferred: str) -> str:
+    """A name that no tool of the client has: the preferred one, else one that is still stable."""
+    for name in (preferred, "find_tools", f"{preferred}_{catalogue.digest[:4]}"):
+        if name not in catalogue.by_name:
+            return name
+    return f"{preferred}_{catalogue.digest[:16]}"
+
+
+def _document(tool: Tool) -> Document:
+    return Document(tool.name, tool.group, tool.description, tool.parameters)
