@@ -1,0 +1,114 @@
+"""Tool definitions go in; the weighted terms that ranking indexes come out."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from proxy.tools.text import terms
+from proxy.wire import JSON
+
+MAX_DEPTH, MAX_PARAMETERS, MAX_TEXT = 6, 200, 4_000
+"""What is read of one schema: enough for every real one, bounded for the others."""
+BOILERPLATE_SHARE, BOILERPLATE_LEAST = 0.1, 5
+"""A parameter described alike in more tools than this says nothing about any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A tool as ranking sees it; `parameters` is its raw JSON schema."""
+
+    name: str
+    group: str
+    description: str
+    parameters: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The terms of one document by the place they stand in."""
+
+    name: tuple[str, ...]
+    description: tuple[str, ...]
+    parameter_names: tuple[str, ...]
+    parameter_texts: tuple[str, ...]
+
+
+Parameter = tuple[str, str]
+"""(name, description with the enumerated values)."""
+
+
+class Lexicon:
+    """Remembers the terms of texts that occur again and again within one build."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def terms(self, text: str) -> tuple[str, ...]:
+        """Terms of a text, computed once."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = tuple(terms(text))
+        return found
+
+
+def read_fields(documents: Sequence[Document]) -> list[Fields]:
+    """Split every document into terms; parameters that most tools share are left out."""
+    parameters = [list(_read_parameters(document.parameters)) for document in documents]
+    boilerplate = _find_boilerplate(parameters)
+    lexicon = Lexicon()
+    return [
+        _fields(document, [pair for pair in own if pair[0] not in boilerplate], lexicon)
+        for document, own in zip(documents, parameters, strict=True)
+    ]
+
+
+def _fields(document: Document, parameters: list[Parameter], lexicon: Lexicon) -> Fields:
+    return Fields(
+        name=lexicon.terms(document.name),
+        description=lexicon.terms(document.description[:MAX_TEXT]),
+        parameter_names=tuple(t for name, _ in parameters for t in lexicon.terms(name)),
+        parameter_texts=tuple(t for _, text in parameters for t in lexicon.terms(text)),
+    )
+
+
+def _find_boilerplate(parameters: Sequence[Sequence[Parameter]]) -> frozenset[str]:
+    counts = Counter(name for own in parameters for name in {name for name, _ in own})
+    most = max(BOILERPLATE_LEAST, BOILERPLATE_SHARE * len(parameters))
+    return frozenset(name for name, count in counts.items() if count > most)
+
+
+def _read_parameters(schema: bytes | None) -> list[Parameter]:
+    if not schema:
+        return []
+    try:
+        root = orjson.loads(schema)
+    except orjson.JSONDecodeError:
+        return []
+    found: list[Parameter] = []
+    for pair in _walk(root, MAX_DEPTH):
+        found.append(pair)
+        if len(found) == MAX_PARAMETERS:
+            break
+    return found
+
+
+def _walk(schema: JSON, depth: int) -> Iterator[Parameter]:
+    if not isinstance(schema, Mapping) or not depth:
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, inner in properties.items():
+            yield str(name), _describe(inner)
+            yield from _walk(inner, depth - 1)
+    yield from _walk(schema.get("items"), depth - 1)
+
+
+def _describe(schema: JSON) -> str:
+    if not isinstance(schema, Mapping):
+        return ""
+    text = schema.get("description")
+    values = schema.get("enum")
+    named = [v for v in values if isinstance(v, str)] if isinstance(values, list) else []
+    return " ".join([text[:MAX_TEXT] if isinstance(text, str) else "", *named[:20]]).strip()

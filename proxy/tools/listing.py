@@ -1,0 +1,113 @@
+"""Deferred tools go in; the text that names them all, and the search tool around it, come out."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+import orjson
+
+from proxy.tools.document import Document
+from proxy.tools.group import local_name
+from proxy.wire import JSON
+
+Count = Callable[[str], int]
+Members = Sequence[tuple[str, Document]]
+"""(name below the group's pattern, tool)."""
+
+PURPOSE = (
+    "Loads further tools. The tools below exist and are yours, only their parameters are not"
+    " loaded yet: never say that one is unavailable. Call a listed tool directly when you know its"
+    " arguments; otherwise search for what the task needs and the matching tools become callable."
+    " `a_*: b, c` lists the tools a_b and a_c."
+)
+QUERIES = "One short English keyword query per needed capability, or exact tool names."
+GROUP = "Search only this group of the list."
+OTHER = "other"
+
+
+def render_listing(documents: Sequence[Document], max_tokens: int, count: Count) -> str:
+    """Name every tool, with as much detail as fits: signatures, names, or group sizes."""
+    groups = _by_pattern(documents)
+    for line in (_signature_line, _name_line):
+        text = "\n".join(line(pattern, groups[pattern]) for pattern in groups)
+        if count(text) <= max_tokens:
+            return text
+    return _fit_groups(groups, max_tokens, count)
+
+
+def _fit_groups(groups: Mapping[str, Members], max_tokens: int, count: Count) -> str:
+    """Name the tools of as many groups as fit, small ones first; of the others the number."""
+    lines = {pattern: _size_line(pattern, members) for pattern, members in groups.items()}
+    spare = max_tokens - count("\n".join(lines.values()))
+    costs = {
+        pattern: count(_name_line(pattern, members)) - count(lines[pattern])
+        for pattern, members in groups.items()
+    }
+    for pattern in sorted(groups, key=lambda pattern: (costs[pattern], pattern)):
+        if costs[pattern] > spare:
+            break
+        spare -= costs[pattern]
+        lines[pattern] = _name_line(pattern, groups[pattern])
+    return "\n".join(lines.values())
+
+
+def _by_pattern(documents: Sequence[Document]) -> dict[str, Members]:
+    """Sort tools under the part of the name they share: `storage_*`; the client's order within."""
+    groups = defaultdict[str, list[tuple[str, Document]]](list)
+    for document in documents:
+        local = local_name(document.name, document.group)
+        pattern = "" if local == document.name else _pattern(document.name, local)
+        groups[pattern].append((local, document))
+    return {pattern: groups[pattern] for pattern in sorted(groups, key=lambda p: (p == "", p))}
+
+
+def _pattern(name: str, local: str) -> str:
+    if name.endswith(local):
+        return f"{name.removesuffix(local)}*"
+    return f"*{name.removeprefix(local)}"
+
+
+def _signature_line(pattern: str, members: Members) -> str:
+    return _line(pattern, [f"{local}{_required(tool.parameters)}" for local, tool in members])
+
+
+def _name_line(pattern: str, members: Members) -> str:
+    return _line(pattern, [local for local, _ in members])
+
+
+def _size_line(pattern: str, members: Members) -> str:
+    return f"{pattern or OTHER} ({len(members)} tools)"
+
+
+def _line(pattern: str, parts: Sequence[str]) -> str:
+    return f"{pattern or OTHER}: {', '.join(parts)}"
+
+
+def _required(schema: bytes | None) -> str:
+    try:
+        parsed: JSON = orjson.loads(schema) if schema else {}
+    except orjson.JSONDecodeError:
+        parsed = {}
+    required = parsed.get("required") if isinstance(parsed, dict) else None
+    names = [n for n in required if isinstance(n, str)] if isinstance(required, list) else []
+    return f"({', '.join(names)})"
+
+
+def search_tool(name: str, listing: str) -> bytes:
+    """The search tool as the upstream receives it: the same bytes for the same catalogue."""
+    queries = {"type": "array", "items": {"type": "string"}, "description": QUERIES}
+    parameters = {
+        "type": "object",
+        "properties": {
+            "queries": queries,
+            "group": {"type": "string", "description": GROUP},
+            "limit": {"type": "integer"},
+        },
+        "required": ["queries"],
+        "additionalProperties": False,
+    }
+    function = {
+        "name": name,
+        "description": f"{PURPOSE}\n{listing}",
+        "parameters": parameters,
+    }
+    return orjson.dumps({"type": "function", "function": function})

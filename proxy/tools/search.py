@@ -1,0 +1,213 @@
+"""The arguments of a `tool_search` call go in; the tools it loads and its answer come out."""
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+import regex  # type: ignore[import-untyped]  # ships no types
+
+from proxy.tools.document import Document
+from proxy.tools.rank import Index
+from proxy.tools.text import squash
+from proxy.wire import JSON, JSONObject
+
+MAX_QUERIES, MAX_QUERY_CHARS, MAX_LIMIT = 5, 300, 10
+MAX_DESCRIPTION, MAX_NAMES, MAX_GUESSES = 300, 60, 5
+PATTERN_CHARS, PATTERN_SECONDS = 200, 0.05
+"""A regular expression may be this long and run this long, over all tools together."""
+SELECT = "select:"
+_KEYS = ("queries", "query", "q", "keywords", "names", "name")
+
+LOADED = "These tools can be called now."
+REPEATED = "This search was already answered. Call a loaded tool, or answer without one."
+NOTHING = "No tool matches. Do not repeat this query; try other words or a listed tool's name."
+LISTED = "Call a tool by its name, or search for it to load its parameters."
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the model asked for; `limit` is None when it named none."""
+
+    queries: tuple[str, ...]
+    group: str | None
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Tools to load, tools that were loaded before, and the content of the tool message."""
+
+    new: tuple[str, ...]
+    already: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Most results per query, most new tools, and whether the text carries whole schemas."""
+
+    per_query: int
+    new: int
+    schemas: bool
+
+
+def parse_arguments(arguments: str) -> Query:
+    """Read a call's arguments, however the model spelled them; never raises."""
+    parsed = _decode(arguments)
+    if isinstance(parsed, dict):
+        raw = next((parsed[key] for key in _KEYS if parsed.get(key)), None)
+        group = next((parsed[key] for key in ("group", "server") if parsed.get(key)), None)
+        return Query(_texts(raw), group.strip() if isinstance(group, str) else None, _limit(parsed))
+    return Query(_texts(parsed), None, None)
+
+
+def _decode(arguments: str) -> JSON:
+    """Decode JSON, also when it is encoded twice, cut short or no JSON at all."""
+    text = arguments.strip()
+    for candidate in (text, f'{text}"]}}', f"{text}]}}", f"{text}}}"):
+        try:
+            parsed: JSON = orjson.loads(candidate)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(parsed, str) and parsed.lstrip().startswith(("{", "[")):
+            return _decode(parsed)
+        return parsed
+    return text.strip("{}[]\"' ")
+
+
+def _texts(raw: JSON) -> tuple[str, ...]:
+    values = raw if isinstance(raw, list) else [raw]
+    texts = (value.strip()[:MAX_QUERY_CHARS] for value in values if isinstance(value, str))
+    return tuple(dict.fromkeys(text for text in texts if text))[:MAX_QUERIES]
+
+
+def _limit(parsed: JSONObject) -> int | None:
+    value = next((parsed[key] for key in ("limit", "top_k", "max_results") if key in parsed), None)
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value.strip()[:9])
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return min(max(value, 1), MAX_LIMIT)
+
+
+def search(  # noqa: PLR0913 – the seam's signature: one call site, keyword-only
+    index: Index,
+    query: Query,
+    *,
+    loaded: Container[str],
+    asked: set[str],
+    limit: int,
+    max_new: int,
+    schemas: bool,
+) -> Found:
+    """Answer a search; queries already in `asked` load nothing again."""
+    limits = Limits(query.limit or limit, max_new, schemas)
+    if not query.queries:
+        return _list_group(index.documents, query.group, loaded)
+    fresh = [text for text in query.queries if _normalise(text, query.group) not in asked]
+    asked.update(_normalise(text, query.group) for text in query.queries)
+    positions = list(dict.fromkeys(_positions(index, query, limits, fresh or query.queries)))
+    return _answer(index.documents, positions, loaded, limits, repeated=not fresh)
+
+
+def _normalise(text: str, group: str | None) -> str:
+    return f"{group or ''}\n{' '.join(sorted(text.casefold().split()))}"
+
+
+def _positions(index: Index, query: Query, limits: Limits, texts: Sequence[str]) -> Iterator[int]:
+    """Matches of all queries, interleaved so that none of them is cut off by another."""
+    members = _members(index.documents, query.group)
+    columns = [_matches(index, text, limits.per_query, members) for text in texts]
+    for rank in range(max(map(len, columns), default=0)):
+        yield from (column[rank] for column in columns if rank < len(column))
+
+
+def _matches(index: Index, text: str, limit: int, members: frozenset[int] | None) -> list[int]:
+    if text.startswith(SELECT):
+        named = _by_name(index.documents, text.removeprefix(SELECT).split(","))
+        return [position for position in named if members is None or position in members]
+    if len(text) > 2 and text[0] == text[-1] == "/":
+        found = _by_pattern(index.documents, text[1:-1])
+    elif members is None:
+        found = [hit.position for hit in index.rank(text, limit)]
+    else:
+        found = [hit.position for hit in index.rank(text, len(index.documents))]
+    return [position for position in found if members is None or position in members][:limit]
+
+
+def _members(documents: Sequence[Document], group: str | None) -> frozenset[int] | None:
+    """Positions of a group; None, meaning everywhere, when there is no such group."""
+    wanted = squash(group or "")
+    if not wanted:
+        return None
+    found = frozenset(p for p, tool in enumerate(documents) if squash(tool.group) == wanted)
+    return found or None
+
+
+def _by_name(documents: Sequence[Document], names: Sequence[str]) -> list[int]:
+    known = {squash(tool.name): position for position, tool in reversed(list(enumerate(documents)))}
+    return [known[squash(name)] for name in names if squash(name) in known]
+
+
+def _by_pattern(documents: Sequence[Document], pattern: str) -> list[int]:
+    """Tools whose name, else description, matches; a bad or slow pattern finds nothing."""
+    try:
+        compiled = regex.compile(pattern[:PATTERN_CHARS], regex.IGNORECASE)
+        text = "\n".join(f"{tool.name} {_brief(tool)}" for tool in documents)
+        lines = [match.start() for match in compiled.finditer(text, timeout=PATTERN_SECONDS)]
+    except (regex.error, TimeoutError):
+        return []
+    return list(dict.fromkeys(text.count("\n", 0, start) for start in lines))
+
+
+def _answer(
+    documents: Sequence[Document],
+    positions: Sequence[int],
+    loaded: Container[str],
+    limits: Limits,
+    *,
+    repeated: bool,
+) -> Found:
+    names = [documents[position].name for position in positions]
+    already = tuple(name for name in names if name in loaded)
+    fresh = [documents[p] for p in positions if documents[p].name not in loaded]
+    new = [] if repeated else fresh[: limits.new]
+    body: JSONObject = {"loaded": [_entry(tool, schemas=limits.schemas) for tool in new]}
+    if already:
+        body["already_loaded"] = list(already)
+    if repeated:
+        body["note"] = REPEATED
+    elif names:
+        body["note"] = LOADED
+    else:
+        body["note"] = NOTHING
+    return Found(tuple(tool.name for tool in new), already, _dump(body))
+
+
+def _entry(tool: Document, *, schemas: bool) -> JSONObject:
+    entry: JSONObject = {
+        "name": tool.name,
+        "description": _brief(tool),
+    }
+    if schemas:
+        entry["parameters"] = orjson.Fragment(tool.parameters or b"{}")
+    return entry
+
+
+def _brief(tool: Document) -> str:
+    return " ".join(tool.description.split())[:MAX_DESCRIPTION]
+
+
+def _list_group(documents: Sequence[Document], group: str | None, loaded: Container[str]) -> Found:
+    """Without a query: the names of the group, or of the groups; nothing is loaded."""
+    members = _members(documents, group)
+    if members is None:
+        groups = list(dict.fromkeys(tool.group for tool in documents if tool.group))
+        return Found((), (), _dump({"loaded": [], "groups": groups[:MAX_NAMES], "note": LISTED}))
+    names = [documents[position].name for position in sorted(members)]
+    already = tuple(name for name in names if name in loaded)
+    return Found((), already, _dump({"loaded": [], "names": names[:MAX_NAMES], "note": LISTED}))
+
+
+def _dump(body: JSONObject) -> str:
+    return orjson.dumps(body).decode()

@@ -1,0 +1,73 @@
+"""How a message or a definition becomes the terms that ranking compares."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.tools.text import MAX_CHARS, sentences, squash, terms
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "create creates created creating creation",
+        "query queries queried querying",
+        "recommend recommendation recommendations",
+        "plan plans planned planning",
+        "deploy deployed deployment deployments",
+        "analyze analysis analyses analyzing",
+        "apply applies applied applying",
+        "calculate calculation calculator",
+    ],
+)
+def test_forms_of_a_word_meet(forms: str) -> None:
+    """A request in another grammatical form still finds the tool."""
+    assert len(set(terms(forms))) == 1
+
+
+def test_names_are_split_at_every_convention() -> None:
+    """Camel case, underscores, dashes and dots all separate words."""
+    assert terms("getUserName") == terms("get_user-name") == terms("get.userName")
+
+
+def test_stop_words_leave_get() -> None:
+    """Filler goes; the verb that tells `get` from `list` stays."""
+    assert terms("could you please get the logs") == ["get", "log"]
+
+
+def test_unspaced_scripts_become_bigrams() -> None:
+    """Japanese, Chinese and Korean text has no spaces to split at."""
+    assert terms("東京の天気") == ["東京", "京の", "の天", "天気"]
+    assert terms("東京weather") == ["東京", "weather"]
+
+
+def test_other_scripts_stay_words() -> None:
+    """Words of alphabets other than Latin are kept, in lower case."""
+    assert terms("Größe Погода") == ["gröss", "погода"]
+
+
+def test_long_messages_are_read_at_both_ends() -> None:
+    """A pasted log between question and request cannot stall the ranking."""
+    text = "begin " + "x" * 200_000 + " end"
+    assert {"begin", "end"} <= set(terms(text))
+    assert sum(map(len, terms(text))) <= MAX_CHARS + 1
+
+
+def test_sentences_only_when_there_are_several() -> None:
+    """One sentence is already the whole message."""
+    assert sentences("List the vaults.", 3) == []
+    assert sentences("List the vaults. Then delete it! 次に進む。", 2) == [
+        "List the vaults.",
+        "Then delete it!",
+    ]
+
+
+def test_squashed_names_ignore_how_they_are_written() -> None:
+    """`Key Vault`, `key_vault` and `keyVault` are the same identifier."""
+    assert squash("Key Vault") == squash("key_vault") == squash("keyVault") == "keyvault"
+
+
+@given(st.text())
+def test_any_text_is_accepted(text: str) -> None:
+    """No text of any script makes splitting fail or yield an empty term."""
+    assert all(terms(text))
