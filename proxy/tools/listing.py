@@ -39,7 +39,7 @@ def _fit_groups(groups: Mapping[str, Members], max_tokens: int, count: Count) ->
     lines = {pattern: _size_line(pattern, members) for pattern, members in groups.items()}
     spare = max_tokens - count("\n".join(lines.values()))
     costs = {
-        pattern: count(_name_line(pattern, members)) - count(lines[pattern])
+        pattern: count(f"\n{_name_line(pattern, members)}") - count(f"\n{lines[pattern]}") + 1
         for pattern, members in groups.items()
     }
     for pattern in sorted(groups, key=lambda pattern: (costs[pattern], pattern)):

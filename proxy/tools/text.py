@@ -15,10 +15,11 @@ _UNSPACED = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
 _STOP_WORDS = """
-    a about all also am an and any are as at be been but by can could d did do does for from had
-    has have he her hers hey hi him his how i if in into is it its just ll m may me might my of on or
-    our please re s shall she should so some t than that the their them then there these they this those
-    to us ve was we were what when where which who whom why will with would you your need want like
+    a about all also am an and any are as at be been but by can could d did do does for from
+    had has have he her hers hey hi him his how i if in into is it its just ll m may me might
+    my of on or our please re s shall she should so some t than that the their them then there
+    these they this those to us ve was we were what when where which who whom why will with
+    would you your need want like
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """`get` is missing on purpose: it tells tools apart."""
