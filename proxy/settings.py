@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from proxy.judge_settings import Classification
+
 Mode = Literal["off", "observe", "on"]
 
 
@@ -179,6 +181,7 @@ class Settings(Section):
     providers: tuple[Provider, ...] = ()
     deferral: Deferral = Deferral()
     prediction: Prediction = Prediction()
+    classification: Classification = Classification()
     ledger: Ledger = Ledger()
     state: State = State()
     caches: Caches = Caches()

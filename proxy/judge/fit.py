@@ -1,0 +1,127 @@
+"""Questions and a state of any size in; what fits a backend's limits, and the way back, out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from proxy.judge.confidence import choice_confidence
+from proxy.judge.questions import Answer, Choice, ChoiceAnswer, Question, State, flat, shuffled
+from proxy.tools.rank import Document, build_lexical
+from proxy.wire import JSON
+
+NONE_OF_THESE = "none_of_these"
+_NONE_TEXT = "None of the other options fits."
+_CAPS = (4_000, 2_000, 1_000, 500, 250)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A question as it is sent; `hidden` options were cut, `added` is a "none" that we put in."""
+
+    sent: Question
+    hidden: tuple[str, ...] = ()
+    added: str | None = None
+
+
+def fit(question: Question, most: int, state: State, seed: int) -> Fitted:
+    """Cut a choice to at most `most` options and put them in their replayable order."""
+    if not isinstance(question, Choice):
+        return Fitted(question)
+    if len(question.options) <= most:
+        return Fitted(_ordered(question, list(question.options), seed))
+    none = question.none or _fresh(question)
+    labels = [label for label in question.options if label != none]
+    best = _best(question, labels, latest_text(state))[: most - 1]
+    shown = set(best)
+    hidden = tuple(label for label in labels if label not in shown)
+    full = replace(question, options={none: _NONE_TEXT, **question.options}, none=none)
+    added = None if none == question.none else none
+    return Fitted(_ordered(full, [*best, none], seed), hidden, added)
+
+
+def restore(question: Question, fitted: Fitted, answer: Answer) -> Answer:
+    """An answer to the sent question as an answer to the original one.
+
+    "None of the shown" means one of the hidden, so its mass is shared between them; where the
+    question had its own "none", the hidden options simply got nothing.
+    """
+    if not isinstance(question, Choice) or not isinstance(answer, ChoiceAnswer):
+        return answer
+    if not answer.probabilities:
+        return answer
+    weights = dict(answer.probabilities)
+    spare = weights.pop(fitted.added, 0.0) if fitted.added is not None else 0.0
+    weights |= dict.fromkeys(fitted.hidden, spare / max(1, len(fitted.hidden)))
+    ordered = {label: weights[label] for label in question.options}
+    label = max(ordered, key=ordered.__getitem__) if fitted.added == answer.label else answer.label
+    confidence = answer.confidence
+    if confidence is not None and fitted.added is not None:
+        confidence = choice_confidence(list(ordered.values()))
+    return replace(answer, label=label, probabilities=ordered, confidence=confidence)
+
+
+def clip_state(state: State, most: int) -> State:
+    """A state within that many characters: long texts keep head and tail, all of them alike."""
+    if _size(state) <= most:
+        return state
+    for cap in _CAPS:
+        shorter: State = _clip_texts(state, cap)
+        if _size(shorter) <= most:
+            return shorter
+    return clip(flat(state), most)
+
+
+def clip(text: str, most: int) -> str:
+    """Head and tail of a text; what a user wants stands at either end more often than between."""
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - tail]} […] {text[len(text) - tail :]}"
+
+
+def latest_text(state: State) -> str:
+    """The part of a state that says what is wanted now."""
+    if isinstance(state, dict):
+        for name in ("latest", "request"):
+            if isinstance(state.get(name), str):
+                return str(state[name])
+    return flat(state)
+
+
+def _ordered(question: Choice, labels: Sequence[str], seed: int) -> Choice:
+    order = shuffled(labels, seed, last=question.none)
+    return replace(question, options={label: question.options[label] for label in order})
+
+
+def _best(question: Choice, labels: list[str], query: str) -> list[str]:
+    """Labels by our own ranker's opinion; those without any keep their order at the end."""
+    prior = question.prior
+    if prior is None:
+        documents = [Document(name, "", flat(question.options[name]), None) for name in labels]
+        hits = build_lexical(documents).rank(query, len(documents))
+        prior = {labels[hit.position]: hit.score for hit in hits}
+    ranks = prior
+    return sorted(labels, key=lambda label: -ranks.get(label, 0.0))
+
+
+def _fresh(question: Choice) -> str:
+    name = NONE_OF_THESE
+    while name in question.options:
+        name += "_"
+    return name
+
+
+def _size(state: State) -> int:
+    return len(state) if isinstance(state, str) else len(orjson.dumps(state))
+
+
+def _clip_texts(value: JSON, cap: int) -> JSON:
+    match value:
+        case str():
+            return clip(value, cap)
+        case dict():
+            return {name: _clip_texts(inner, cap) for name, inner in value.items()}
+        case list():
+            return [_clip_texts(inner, cap) for inner in value]
+    return value

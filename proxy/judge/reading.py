@@ -1,0 +1,46 @@
+"""What one reply of a judge said: answers, the reasons for missing ones, and its usage."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from proxy.judge.questions import Answer, Question, Questions
+from proxy.judge.validate import BadAnswer
+from proxy.ledger.usage import NO_TOKENS, Tokens
+from proxy.wire import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A decoded reply; `problems` says per question which rule its answer broke."""
+
+    answers: Mapping[str, Answer]
+    problems: Mapping[str, str] = field(default_factory=dict)
+    model: str | None = None
+    tokens: Tokens = NO_TOKENS
+    provider_request_id: str | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The ledger's word for it."""
+        if not self.answers:
+            return "malformed"
+        return "partial" if self.problems else "ok"
+
+
+def read_each(
+    questions: Questions, read: Callable[[str, Question], Answer]
+) -> tuple[dict[str, Answer], dict[str, str]]:
+    """Read every question's answer by itself: the good ones, and why the others are not."""
+    good: dict[str, Answer] = {}
+    problems: dict[str, str] = {}
+    for name, question in questions.items():
+        try:
+            good[name] = read(name, question)
+        except BadAnswer as reason:
+            problems[name] = str(reason)
+    return good, problems
+
+
+def text_or_none(value: JSON) -> str | None:
+    """A string as it is, anything else as unknown."""
+    return value if isinstance(value, str) else None
