@@ -1,6 +1,6 @@
 """What one reply of a judge said: answers, the reasons for missing ones, and its usage."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from proxy.judge.questions import Answer, Question, Questions
@@ -44,3 +44,27 @@ def read_each(
 def text_or_none(value: JSON) -> str | None:
     """A string as it is, anything else as unknown."""
     return value if isinstance(value, str) else None
+
+
+def merge(readings: Sequence[Reading]) -> Reading:
+    """Several replies to one judgment as one; tokens are summed where they are known."""
+    if len(readings) == 1:
+        return readings[0]
+    answers = {name: answer for reading in readings for name, answer in reading.answers.items()}
+    problems = {name: why for reading in readings for name, why in reading.problems.items()}
+    models = [reading.model for reading in readings if reading.model is not None]
+    return Reading(
+        answers=answers,
+        problems={name: why for name, why in problems.items() if name not in answers},
+        model=models[0] if models else None,
+        tokens=Tokens(
+            prompt=_sum([reading.tokens.prompt for reading in readings]),
+            cached=_sum([reading.tokens.cached for reading in readings]),
+            completion=_sum([reading.tokens.completion for reading in readings]),
+        ),
+    )
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
