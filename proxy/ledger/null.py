@@ -33,6 +33,10 @@ class NullLedger:
         """No totals."""
         return []
 
+    async def savings(self, query: UsageQuery) -> list[JSONObject]:
+        """No totals."""
+        return []
+
     async def requests(
         self, tenant: str | None, limit: int = 50, before: float | None = None
     ) -> list[JSONObject]:

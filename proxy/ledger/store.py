@@ -30,7 +30,28 @@ class Health:
     degraded: str | None = None
 
 
-class Ledger(Protocol):
+class Books(Protocol):
+    """What has been written down. Each question takes the tenant; None asks about all."""
+
+    async def usage(self, query: UsageQuery) -> list[JSONObject]:
+        """Totals of calls per group, largest prompt first."""
+
+    async def savings(self, query: UsageQuery) -> list[JSONObject]:
+        """Totals of turns per group: tools kept and deferred, predictions hit and missed."""
+
+    async def requests(
+        self, tenant: str | None, limit: int = 50, before: float | None = None
+    ) -> list[JSONObject]:
+        """The newest turns, one line each, older than `before` when given."""
+
+    async def timeline(self, request_id: str, tenant: str | None) -> JSONObject | None:
+        """One turn with all its calls, or None when there is none of that id."""
+
+    async def spent(self, since: float) -> Sequence[tuple[str, int, int]]:
+        """What each key cost per day since then: (key, day since 1970 UTC, nano-USD)."""
+
+
+class Ledger(Books, Protocol):
     """Where every upstream call and every judgment is written down."""
 
     def record(self, row: Row) -> None:
@@ -45,19 +66,6 @@ class Ledger(Protocol):
     async def aclose(self) -> None:
         """Write what is pending and let go of the database."""
 
-    async def usage(self, query: UsageQuery) -> list[JSONObject]:
-        """Totals per group, largest prompt first."""
-
-    async def requests(
-        self, tenant: str | None, limit: int = 50, before: float | None = None
-    ) -> list[JSONObject]:
-        """The newest turns, one line each, older than `before` when given."""
-
-    async def timeline(self, request_id: str, tenant: str | None) -> JSONObject | None:
-        """One turn with all its calls, or None when there is none of that id."""
-
-    async def spent(self, since: float) -> Sequence[tuple[str, int, int]]:
-        """What each key cost per day since then: (key, day number UTC, nano-USD)."""
-
     @property
-    def health(self) -> Health: ...
+    def health(self) -> Health:
+        """How it goes."""

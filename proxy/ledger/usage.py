@@ -1,7 +1,8 @@
 """Foreign usage objects in, numbers out; and the two kinds of line that the ledger keeps."""
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from proxy.wire import JSON, JSONObject
 
@@ -11,9 +12,10 @@ NANO = 1_000_000_000
 _LARGEST = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One upstream call or one attempt at a judgment; None means unknown, which is never 0.
+
+    A msgspec struct because it is made on every turn: 0.5 µs, a frozen dataclass takes 3.8.
 
     `estimated` marks token counts that the provider did not report. `detail` is small JSON for
     the timeline: question ids and probabilities of a judgment, say; never text of the user.
@@ -46,8 +48,7 @@ class Row:
     detail: JSONObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRow:
+class TurnRow(msgspec.Struct, frozen=True, gc=False):
     """One request of a client, written when its answer ended however it ended.
 
     `hits`, `unused` and `missed` count predictions: called, not called, and tools that were
@@ -73,8 +74,7 @@ class TurnRow:
     detail: JSONObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(msgspec.Struct, frozen=True, gc=False):
     """What a usage object says; `prompt` includes cached and cache-written tokens."""
 
     prompt: int | None = None

@@ -1,0 +1,43 @@
+"""Ledger lines in, database tuples out that no database refuses."""
+
+from typing import TypeAlias
+
+import msgspec
+import orjson
+
+from proxy.ledger.usage import Row, TurnRow
+from proxy.wire import JSONObject
+
+Value: TypeAlias = str | int | float | bool | None
+Encoded: TypeAlias = tuple[Value, ...]
+
+_LONGEST = 256
+_DAY_SECONDS = 86_400
+
+
+def encode(line: Row | TurnRow, writer: int, number: int) -> Encoded:
+    """A line as its table has it: writer, number, day, then the fields in their order.
+
+    Names come from clients and providers, so they may be long, hold NUL, or not be UTF-8.
+    """
+    values = msgspec.structs.astuple(line)
+    day = int(line.started_at // _DAY_SECONDS)
+    detail = _encode_detail(line.detail)
+    text = "".join([value for value in values if isinstance(value, str)])
+    if len(text) > _LONGEST or not text.isascii() or "\0" in text:
+        values = tuple([_clean(value) if isinstance(value, str) else value for value in values])
+    return (writer, number, day, *values[:-1], detail)
+
+
+def _clean(text: str) -> str:
+    short = text[:_LONGEST].replace("\0", "\ufffd")
+    return short.encode("utf-8", "replace").decode("utf-8")
+
+
+def _encode_detail(detail: JSONObject | None) -> str | None:
+    if detail is None:
+        return None
+    try:
+        return orjson.dumps(detail).decode()
+    except orjson.JSONEncodeError:
+        return None

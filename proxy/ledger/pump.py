@@ -1,0 +1,156 @@
+"""The writer's side: batches out of the queue, into the database, however long that takes."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+
+import structlog
+
+from proxy.errors import ConfigError
+from proxy.ledger.connect import describe_failure, open_database
+from proxy.ledger.database import FAILURES, Database
+from proxy.ledger.encode import encode
+from proxy.ledger.queue import Batch, Queue
+from proxy.ledger.reader import Reader
+from proxy.ledger.report import delete_old
+from proxy.ledger.status import Options, Status
+from proxy.ledger.store import Books
+
+_log = structlog.get_logger(__name__)
+
+_PRUNE_SECONDS = 3600.0
+_LONGEST_PAUSE = 5.0
+_DAY_SECONDS = 86_400.0
+
+
+class Pump:
+    """Runs on the writer's own event loop until it is closed and the queue is empty."""
+
+    def __init__(self, url: str, queue: Queue, options: Options, status: Status) -> None:
+        self._url = url
+        self._queue = queue
+        self._options = options
+        self._status = status
+        self._awake = asyncio.Event()
+        self._writer = secrets.randbits(62)
+        self._prune_at = 0.0
+        self._waiting: list[asyncio.Event] = []
+
+    def wake(self) -> None:
+        """There are lines, or it is time to close; called on the pump's loop."""
+        self._awake.set()
+
+    async def settle(self) -> None:
+        """Return when every line that was recorded before is written."""
+        done = asyncio.Event()
+        self._waiting.append(done)
+        self._awake.set()
+        await done.wait()
+
+    async def run(self, opened: Callable[[Books], None]) -> None:
+        """Open the database, say so, and write until closed."""
+        database = await self._open()
+        if database is None:
+            return
+        try:
+            opened(Reader(database))
+            await self._write_until_closed(database)
+        finally:
+            await database.aclose()
+
+    async def _open(self) -> Database | None:
+        """The database, as soon as it lets itself be opened; None when closed before that."""
+        pause = self._options.flush_seconds
+        while True:
+            try:
+                database = await open_database(self._url)
+            except (ConfigError, *FAILURES) as error:
+                self._fail(error)
+                if self._out_of_time():
+                    self._lose(len(self._queue))
+                    return None
+                await self._wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self._status.recovered()
+                return database
+
+    async def _write_until_closed(self, database: Database) -> None:
+        while True:
+            waiting, self._waiting = self._waiting, []
+            batch = self._queue.take()
+            if len(batch) > 0:
+                await self._write(database, batch)
+            if batch.full:
+                self._waiting += waiting
+                continue
+            for done in waiting:
+                done.set()
+            if self._status.closing and len(self._queue) == 0:
+                return
+            await self._prune(database)
+            await self._doze()
+
+    async def _write(self, database: Database, batch: Batch) -> None:
+        price = self._options.price
+        calls = [encode(price(row), self._writer, number) for number, row in batch.calls]
+        turns = [encode(turn, self._writer, number) for number, turn in batch.turns]
+        pause = self._options.flush_seconds
+        self._status.writing = len(batch)
+        while True:
+            try:
+                await database.write(calls, turns)
+            except FAILURES as error:
+                self._fail(error)
+                if self._out_of_time():
+                    self._lose(len(batch))
+                    break
+                await self._wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self._status.written += len(batch)
+                self._status.recovered()
+                break
+        self._status.writing = 0
+
+    async def _prune(self, database: Database) -> None:
+        """Delete what is too old, once an hour; what fails is tried again an hour later."""
+        if time.monotonic() < self._prune_at or self._status.closing:
+            return
+        self._prune_at = time.monotonic() + _PRUNE_SECONDS
+        before = time.time() - self._options.keep_days * _DAY_SECONDS
+        try:
+            await database.delete(delete_old(before, self._options.keep_rows))
+        except FAILURES as error:
+            self._fail(error)
+
+    async def _doze(self) -> None:
+        """Sleep until there is a line, then until a batch is worth writing."""
+        self._queue.asleep = True
+        if len(self._queue) == 0 and not self._status.closing:
+            await self._wait(_PRUNE_SECONDS)
+        self._queue.asleep = False
+        if not self._status.closing and not self._waiting:
+            await self._wait(self._options.flush_seconds)
+
+    async def _wait(self, seconds: float) -> None:
+        """Sleep, or less when woken."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._awake.wait()
+        except TimeoutError:
+            pass
+        self._awake.clear()
+
+    def _fail(self, error: Exception) -> None:
+        reason = describe_failure(self._url, error)
+        if self._status.failed(reason):
+            _log.warning("ledger_degraded", reason=reason)
+
+    def _out_of_time(self) -> bool:
+        return self._status.closing and time.monotonic() >= self._status.deadline
+
+    def _lose(self, lines: int) -> None:
+        self._queue.dropped += lines
+        _log.error("ledger_lines_lost", lines=lines)

@@ -1,0 +1,160 @@
+"""The ledger on a database: lines are queued on the event loop and written by one thread."""
+
+import asyncio
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+
+from proxy.errors import Unavailable
+from proxy.ledger.location import check_sqlite, public_url, sqlite_path
+from proxy.ledger.queue import Queue
+from proxy.ledger.status import Options, Status
+from proxy.ledger.store import Books, Health, UsageQuery
+from proxy.ledger.usage import Row, TurnRow
+from proxy.wire import JSONObject
+
+T = TypeVar("T")
+
+_log = structlog.get_logger(__name__)
+_ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The database once it is open, and the loop that it belongs to."""
+
+    loop: asyncio.AbstractEventLoop
+    books: Books
+    settle: Callable[[], Awaitable[None]]
+
+    async def ask(self, question: Callable[[Books], Coroutine[Any, Any, T]]) -> T:
+        await self.settle()
+        return await question(self.books)
+
+
+class SqlLedger:
+    """SQLite or PostgreSQL behind a bounded queue.
+
+    The thread and SQLAlchemy start with the first line or question: 0.3 s that no start-up
+    has to wait for. Lines recorded meanwhile are kept.
+    """
+
+    def __init__(self, url: str, options: Options) -> None:
+        self._url = url
+        self._options = options
+        self._queue = Queue(options.queue_rows, self._wake)
+        self._status = Status()
+        self._thread: threading.Thread | None = None
+        self._rouse: Callable[[], object] | None = None
+        self._opened: Future[_Opened] = Future()
+
+    def record(self, row: Row) -> None:
+        """Keep a row; it is on disk within the flush interval."""
+        self._queue.add_call(row)
+
+    def record_turn(self, turn: TurnRow) -> None:
+        """Keep the line of a whole turn."""
+        self._queue.add_turn(turn)
+
+    @property
+    def health(self) -> Health:
+        """How it goes."""
+        status = self._status
+        return Health(
+            pending=len(self._queue) + status.writing,
+            written=status.written,
+            dropped=self._queue.dropped,
+            failures=status.failures,
+            degraded=status.degraded,
+        )
+
+    async def start(self) -> None:
+        """Refuse a database that can never work; one that is away or locked is waited for."""
+        path = sqlite_path(self._url)
+        if path is not None:
+            await asyncio.to_thread(check_sqlite, path)
+            return
+        try:
+            await asyncio.to_thread(_check_server, self._url)
+        except (OSError, TimeoutError) as error:
+            url = public_url(self._url)
+            _log.warning("ledger_degraded", reason=f"ledger.url: {url} does not answer: {error}")
+
+    async def aclose(self) -> None:
+        """Write what is pending, for a few seconds if the database is away."""
+        self._status.deadline = time.monotonic() + self._options.close_seconds
+        self._status.closing = True
+        if self._thread is not None:
+            self._wake()
+            await asyncio.to_thread(self._thread.join, 2 * self._options.close_seconds)
+
+    async def usage(self, query: UsageQuery) -> list[JSONObject]:
+        """Totals of calls."""
+        return await self._ask(lambda books: books.usage(query))
+
+    async def savings(self, query: UsageQuery) -> list[JSONObject]:
+        """Totals of turns."""
+        return await self._ask(lambda books: books.savings(query))
+
+    async def requests(
+        self, tenant: str | None, limit: int = 50, before: float | None = None
+    ) -> list[JSONObject]:
+        """The newest turns."""
+        return await self._ask(lambda books: books.requests(tenant, limit, before))
+
+    async def timeline(self, request_id: str, tenant: str | None) -> JSONObject | None:
+        """One turn with all its calls."""
+        return await self._ask(lambda books: books.timeline(request_id, tenant))
+
+    async def spent(self, since: float) -> Sequence[tuple[str, int, int]]:
+        """Known cost per key and day."""
+        return await self._ask(lambda books: books.spent(since))
+
+    async def _ask(self, question: Callable[[Books], Coroutine[Any, Any, T]]) -> T:
+        """Ask on the writer's loop, where the database lives, with all lines so far written."""
+        self._wake()
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                opened = await asyncio.shield(asyncio.wrap_future(self._opened))
+                answer = asyncio.run_coroutine_threadsafe(opened.ask(question), opened.loop)
+                return await asyncio.wrap_future(answer)
+        except TimeoutError:
+            reason = self._status.degraded or "it takes too long"
+            raise Unavailable(f"The ledger does not answer: {reason}", retry_after=5) from None
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="usher-ledger", daemon=True)
+            self._thread.start()
+        elif self._rouse is not None:
+            with contextlib.suppress(RuntimeError):  # the thread ended this moment
+                self._rouse()
+
+    def _run(self) -> None:
+        asyncio.run(self._pump())
+
+    async def _pump(self) -> None:
+        from proxy.ledger.pump import Pump  # noqa: PLC0415 - SQLAlchemy: 0.3 s and 30 MB
+
+        loop = asyncio.get_running_loop()
+        pump = Pump(self._url, self._queue, self._options, self._status)
+        self._rouse = functools.partial(loop.call_soon_threadsafe, pump.wake)
+        try:
+            await pump.run(lambda books: self._opened.set_result(_Opened(loop, books, pump.settle)))
+        finally:
+            self._rouse = None
+            if not self._status.closing:
+                self._status.failed("the writer stopped")
+
+
+def _check_server(url: str) -> None:
+    from proxy.ledger.connect import check_server  # noqa: PLC0415 - as above
+
+    check_server(url)
