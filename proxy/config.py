@@ -1,7 +1,7 @@
 """A file and the environment come in; frozen settings, each with its origin, go out.
 
-Later wins: default, file, `USHER_SECTION__KEY`, command line. `OPENAI_BASE_URL` and `OPENAI_API_KEY` fill what is
-still empty. Nothing outside this module reads the environment for settings.
+Later wins: default, file, `USHER_SECTION__KEY`, command line. `OPENAI_BASE_URL` and
+`OPENAI_API_KEY` fill what is still empty. Nothing outside this module reads the environment for settings.
 """
 
 import re
@@ -44,7 +44,9 @@ def load(
     path = path or find_file(environ)
     entries = read_file(path) if path else {}
     entries = dict(expand(key, entry, environ) for key, entry in entries.items())
-    entries = {key: entry for key, entry in entries.items() if len(key) > 1 or entry.value}
+    entries = {
+        key: entry for key, entry in entries.items() if len(key) > 1 or entry.value is not None
+    }
     for key, entry in [*read_environment(environ), *(flags or {}).items()]:
         entries = {old: kept for old, kept in entries.items() if old[: len(key)] != key}
         entries[key] = entry

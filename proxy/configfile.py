@@ -44,7 +44,7 @@ def read_file(path: Path) -> dict[Key, Entry]:
         raise ConfigError(f"{path}:{_line(error)}: {_say(error)}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {str(error).splitlines()[0]}") from None
-    if node is None:
+    if node is None or (isinstance(node, yaml.ScalarNode) and not node.value):
         return {}
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(f"{path}: the file must be a mapping of sections, e.g. `server:`")
@@ -68,7 +68,10 @@ def read_text(path: Path) -> str:
 
 
 def parse_value(text: str) -> JSON:
-    """A list or mapping written on one line (JSON or YAML), as environment variables hold it."""
+    """A list or mapping written on one line (JSON or YAML), as environment variables hold it.
+
+    Raises ConfigError without repeating the text.
+    """
     try:
         node = yaml.compose(text, Loader=_PlainLoader)
     except yaml.YAMLError:
@@ -80,7 +83,9 @@ def _walk(node: yaml.Node, key: Key, path: Path) -> Iterator[tuple[Key, Entry]]:
     if isinstance(node, yaml.MappingNode) and node.value:
         seen: set[str] = set()
         for name_node, child in node.value:
-            name = _name(name_node, path)
+            if not isinstance(name_node, yaml.ScalarNode):
+                raise ConfigError(f"{_place(path, name_node)}: a key must be a plain word")
+            name = name_node.value
             if name in seen:
                 raise ConfigError(f"{_place(path, name_node)}: `{name}` is given twice")
             seen.add(name)
@@ -92,15 +97,15 @@ def _walk(node: yaml.Node, key: Key, path: Path) -> Iterator[tuple[Key, Entry]]:
         yield key, Entry(_construct(node), _place(path, node))
 
 
-def _name(node: yaml.Node, path: Path) -> str:
+def _word(node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise ConfigError(f"{_place(path, node)}: a key must be a plain word")
+        raise ConfigError("a key must be a plain word")
     return str(node.value)
 
 
 def _construct(node: yaml.Node) -> JSON:
     if isinstance(node, yaml.MappingNode):
-        return {_construct(name): _construct(child) for name, child in node.value}
+        return {_word(name): _construct(child) for name, child in node.value}
     if isinstance(node, yaml.SequenceNode):
         return [_construct(child) for child in node.value]
     plain = isinstance(node, yaml.ScalarNode) and node.style is None

@@ -1,0 +1,63 @@
+"""Every header, metric, command and option comes in; those that no page of docs/ names go out."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from checks.sources import read_sources
+from proxy.cli import app
+
+HEADER = re.compile(r"x-usher-[a-z]+(?:-[a-z]+)*")
+METRIC = re.compile(r"usher_[a-z]+(?:_[a-z]+)+")
+
+
+def check_parity(root: Path) -> list[str]:
+    """Each header, metric, command and option of a command appears in a page of docs/."""
+    docs = root / "docs"
+    pages = {page.name: page.read_text(encoding="utf-8") for page in docs.glob("*.md")}
+    everything = "\n".join(pages.values())
+    wanted = [("header", name, pages.get("headers.md", "")) for name in sorted(find_headers(root))]
+    wanted += [("metric", name, everything) for name in sorted(find_metrics(root))]
+    wanted += [("command", name, pages.get("commands.md", "")) for name in find_commands()]
+    return [
+        f"docs: the {kind} `{name}` is on no page"
+        for kind, name, text in wanted
+        if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+    ]
+
+
+def find_headers(root: Path) -> set[str]:
+    """Every `x-usher-…` that the code spells."""
+    texts = (source.text for source in read_sources(root, "proxy"))
+    return {name for text in texts for name in HEADER.findall(text)}
+
+
+def find_metrics(root: Path) -> set[str]:
+    """Every name in the code that counts and measures."""
+    return {
+        node.value
+        for source in read_sources(root, "proxy/observe")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and METRIC.fullmatch(node.value)
+    }
+
+
+def find_commands() -> list[str]:
+    """`usher serve`, `usher eval gate` and each option that a command has of its own."""
+    root = get_command(app)
+    return sorted(set(_names(root, "usher"))) if isinstance(root, TyperGroup) else []
+
+
+def _names(group: TyperGroup, path: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}"
+        if isinstance(command, TyperGroup):
+            yield from _names(command, f"{path} {name}")
+        for parameter in command.params:
+            yield from (option for option in parameter.opts if option.startswith("--"))

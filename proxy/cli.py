@@ -1,0 +1,113 @@
+"""Command-line words come in; one command's work starts, and its exit code goes out.
+
+Each command is imported when it is called, so that `usher --help` and `usher serve` load only what
+they need.
+"""
+
+import asyncio
+import os
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated
+
+import typer
+from typer._click.exceptions import ClickException, UsageError  # typer keeps its own copy of click
+from typer.main import get_command
+
+from proxy.errors import UsherError
+
+app = typer.Typer(
+    name="usher",
+    help="An OpenAI-compatible gateway that takes tool schemas out of the prompt.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="Configuration file. [default: USHER_CONFIG, ./usher.yaml]"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print data instead of text.")]
+
+
+@app.command()
+def serve(
+    config: Config = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Listen beyond loopback.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start the gateway."""
+    from proxy.commands import serve as command
+
+    flags = command.Flags(host=host, port=port, workers=workers, insecure=insecure or None)
+    command.run(config, os.environ, flags, as_json=as_json)
+
+
+@app.command()
+def check(config: Config = None, as_json: AsJson = False) -> None:
+    """Show the configuration in force and where each value comes from."""
+    from proxy.commands import check as command
+
+    raise typer.Exit(command.run(config, os.environ, as_json=as_json))
+
+
+@app.command()
+def version(as_json: AsJson = False) -> None:
+    """Show Usher's version."""
+    from proxy.commands.output import print_json, print_text
+
+    number = installed_version("usher-gateway")
+    if as_json:
+        print_json({"version": number})
+    else:
+        print_text(f"usher {number}")
+
+
+def main() -> None:
+    """The console script: every failure is one line on stderr and a non-zero exit."""
+    sys.excepthook = print_failure
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = get_command(app).main(words or ["--help"], "usher", standalone_mode=False)
+    except UsageError as error:
+        hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
+        return fail(error.format_message() + hint, 2)
+    except ClickException as error:
+        return fail(error.format_message(), error.exit_code)
+    except UsherError as error:
+        return fail(error.message, 1)
+    except OSError as error:
+        return fail(str(error.strerror or error), 1)
+    except (typer.Abort, KeyboardInterrupt, asyncio.CancelledError):
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def fail(message: str, code: int) -> int:
+    """Write each line of the message as one error."""
+    for line in message.splitlines():
+        sys.stderr.write(f"usher: {line}\n")
+    return code
+
+
+def print_failure(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """A bug of ours, in one line; USHER_TRACEBACK=1 shows where it came from."""
+    if os.environ.get("USHER_TRACEBACK"):
+        sys.__excepthook__(kind, error, trace)
+    else:
+        fail(f"internal error: {kind.__name__} (USHER_TRACEBACK=1 shows where)", 1)
+
+
+if __name__ == "__main__":
+    main()
