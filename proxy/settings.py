@@ -145,6 +145,38 @@ class Ledger(Section):
     flush_ms: int = Field(200, ge=1, description="Longest time in ms that a row waits in memory.")
     queue_rows: int = Field(10_000, ge=1, description="Rows kept in memory when the disk is slow.")
     keep_days: int = Field(90, ge=1, description="Days after which rows are deleted.")
+    keep_rows: int | None = Field(
+        None, ge=1, description="Most calls to keep; the oldest leave first. Unset: no limit."
+    )
+
+
+class Price(Section):
+    """What a model costs, in USD per million tokens; wins over every other source."""
+
+    model: str = Field(description="Model name or glob, e.g. my-model or acme/*.")
+    input: float = Field(ge=0, description="Prompt tokens.")
+    output: float = Field(0.0, ge=0, description="Completion tokens.")
+    cached: float | None = Field(
+        None, ge=0, description="Prompt tokens read from a cache; unset: as input."
+    )
+    cache_write: float | None = Field(
+        None, ge=0, description="Prompt tokens written to a cache; unset: as input."
+    )
+    reasoning: float | None = Field(
+        None, ge=0, description="Completion tokens spent on reasoning; unset: as output."
+    )
+    request: float = Field(0.0, ge=0, description="USD per request, on top of the tokens.")
+
+
+class Keys(Section):
+    """Who may use the gateway; `usher key` edits the file."""
+
+    file: str | None = Field(
+        None, description="File with the gateway keys (hashes only); unset: in the data folder."
+    )
+    refresh_seconds: float = Field(
+        1.0, gt=0, description="Seconds after which a changed file is noticed."
+    )
 
 
 class State(Section):
@@ -183,6 +215,8 @@ class Settings(Section):
     prediction: Prediction = Prediction()
     classification: Classification = Classification()
     ledger: Ledger = Ledger()
+    prices: tuple[Price, ...] = ()
+    keys: Keys = Keys()
     state: State = State()
     caches: Caches = Caches()
     log: Log = Log()
