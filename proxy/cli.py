@@ -57,6 +57,31 @@ def check(config: Config = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def usage(
+    config: Config = None,
+    by: Annotated[
+        str, typer.Option(help="Group by: model, context, key, user, day, provider, tenant.")
+    ] = "model,context",
+    since: Annotated[str | None, typer.Option(help="Only the last 12h, 7d, 2w …")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only one tenant.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the models used, from the ledger."""
+    from proxy.commands import usage as command
+
+    question = command.Question(by=by, since=since, tenant=tenant)
+    command.run(config, os.environ, question, as_json=as_json)
+
+
+@app.command()
+def doctor(config: Config = None, as_json: AsJson = False) -> None:
+    """Look for what would keep Usher from working here."""
+    from proxy.commands import doctor as command
+
+    raise typer.Exit(command.run(config, os.environ, as_json=as_json))
+
+
+@app.command()
 def version(as_json: AsJson = False) -> None:
     """Show Usher's version."""
     from proxy.commands.output import print_json, print_text

@@ -1,7 +1,7 @@
 """A file and the environment come in; frozen settings, each with its origin, go out.
 
 Later wins: default, file, `USHER_SECTION__KEY`, command line. `OPENAI_BASE_URL` and
-`OPENAI_API_KEY` fill what is still empty. Nothing outside this module reads the environment for settings.
+`OPENAI_API_KEY` fill what is still empty. Only this module reads settings from the environment.
 """
 
 import re

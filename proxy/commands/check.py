@@ -1,15 +1,12 @@
 """The configuration comes in; every value with its origin goes out, secrets masked."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from proxy.commands.output import print_json, print_table, print_text
+from proxy.commands.output import mask_password, print_json, print_table, print_text
 from proxy.config import Loaded, load
 from proxy.errors import ConfigError
 from proxy.wire import JSON
-
-PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 
 
 def run(path: Path | None, environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -43,7 +40,7 @@ def flatten(value: JSON, name: str = "") -> Iterator[tuple[str, JSON]]:
         for index, inner in enumerate(value):
             yield from flatten(inner, f"{name}[{index}]")
     else:
-        yield name, PASSWORD.sub("***:***", value) if isinstance(value, str) else value
+        yield name, mask_password(value) if isinstance(value, str) else value
 
 
 def find_origin(loaded: Loaded, name: str) -> str:

@@ -1,6 +1,7 @@
 """What a command found comes in; JSON for programs or a table for people goes to stdout."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -8,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from proxy.wire import JSON
+
+PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 
 
 def print_json(data: JSON) -> None:
@@ -32,6 +35,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         table.add_row(*(_cell(cell) for cell in line))
     width = None if sys.stdout.isatty() else 200
     Console(width=width, markup=False, highlight=False).print(table)
+
+
+def mask_password(text: str) -> str:
+    """The text with user and password of a URL hidden."""
+    return PASSWORD.sub("***:***", text)
 
 
 def _cell(value: object) -> str:
