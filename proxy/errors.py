@@ -13,10 +13,11 @@ UsherError
 └── UpstreamError          502  the upstream gave no usable answer
     ├── ConnectFailed      502  nothing was accepted: safe to retry
     ├── UpstreamTimeout    504  it went quiet for longer than the idle timeout
+    ├── UpstreamRefused    any  it answered with an error of its own, which is handed on
     └── StreamTruncated    502  it ended before the answer did
 """
 
-from typing import ClassVar
+from proxy.wire import JSONObject
 
 
 class UsherError(Exception):
@@ -25,9 +26,9 @@ class UsherError(Exception):
     `message` reaches the client, so it never holds a secret, a body or a memory value.
     """
 
-    status: ClassVar[int] = 500
-    type: ClassVar[str] = "server_error"
-    code: ClassVar[str | None] = None
+    status: int = 500
+    type: str = "server_error"
+    code: str | None = None
 
     def __init__(
         self, message: str, *, param: str | None = None, retry_after: float | None = None
@@ -37,7 +38,7 @@ class UsherError(Exception):
         self.param = param
         self.retry_after = retry_after
 
-    def body(self) -> dict[str, dict[str, str | None]]:
+    def body(self) -> JSONObject:
         """OpenAI's error object, all four keys present."""
         return {
             "error": {
@@ -135,6 +136,20 @@ class UpstreamTimeout(UpstreamError):
     status = 504
     type = "timeout_error"
     code = "upstream_timeout"
+
+
+class UpstreamRefused(UpstreamError):
+    """The upstream answered a hidden round with an error, which becomes the client's."""
+
+    def __init__(self, status: int, error: JSONObject, retry_after: float | None = None) -> None:
+        super().__init__(str(error.get("message")), retry_after=retry_after)
+        self.status = status
+        self.code = f"http_{status}"
+        self._error = error
+
+    def body(self) -> JSONObject:
+        """The upstream's own error object."""
+        return {"error": self._error}
 
 
 class StreamTruncated(UpstreamError):

@@ -8,12 +8,25 @@ import xxhash
 from proxy.wire import JSON, JSONObject
 
 
-def chain_hashes(messages: Sequence[JSONObject]) -> list[str]:
+def chain_hashes(messages: Iterable[JSONObject]) -> list[str]:
     """One hash per message, each covering all messages up to and including it.
 
     System and developer messages do not count: applications put dates and retrieved text there.
     """
-    return list(_chain(messages))
+    hashes: list[str] = []
+    link = ""
+    for message in messages:
+        link = extend_chain(link, message)
+        hashes.append(link)
+    return hashes
+
+
+def extend_chain(link: str, message: JSONObject) -> str:
+    """The hash of a conversation that is one message longer."""
+    role = message.get("role")
+    if role in ("system", "developer"):
+        return link
+    return xxhash.xxh3_128_hexdigest(link.encode() + _canonical(message, role))
 
 
 def read_text(content: JSON) -> str:
@@ -43,17 +56,6 @@ def _part_texts(parts: Sequence[JSON]) -> Iterator[str]:
             yield part
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             yield part["text"]
-
-
-def _chain(messages: Iterable[JSONObject]) -> Iterator[str]:
-    link = b""
-    for message in messages:
-        role = message.get("role")
-        if role not in ("system", "developer"):
-            hasher = xxhash.xxh3_128(link)
-            hasher.update(_canonical(message, role))
-            link = hasher.digest()
-        yield link.hex()
 
 
 def _canonical(message: JSONObject, role: JSON) -> bytes:

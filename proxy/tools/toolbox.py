@@ -1,6 +1,7 @@
 """A catalogue prepared once for many requests: split, listing, index and argument checkers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from proxy.settings import Deferral, Prediction
 from proxy.tools.catalog import Catalogue, Tool
@@ -9,7 +10,7 @@ from proxy.tools.document import Document
 from proxy.tools.listing import render_listing, search_tool
 from proxy.tools.predict import Cue, Predicted, predict
 from proxy.tools.rank import Index
-from proxy.tools.tokens import estimate_tokens
+from proxy.tools.tokens import count_tokens, estimate_tokens
 from proxy.tools.validate import Checker
 
 MakeIndex = Callable[[Sequence[Document]], Index]
@@ -42,6 +43,9 @@ class Toolbox:
         self.index = make_index(documents)
         self._checkers: dict[str, Checker] = {}
         self._predictions: dict[Cue, Predicted] = {}
+        self.usage: Counter[str] = Counter()
+        self._tokens: Mapping[str, int] | None = None
+        self._search_tokens = 0
 
     @property
     def size(self) -> int:
@@ -64,18 +68,33 @@ class Toolbox:
             self._checkers[name] = checker
         return checker
 
-    def predict(self, cue: Cue, usage: Mapping[str, int]) -> Predicted:
+    def predict(self, cue: Cue) -> Predicted:
         """What the turn will probably need; the same cue always gets the same answer.
 
         The memo is what keeps old turns of a conversation stable while usage counts move on.
         """
         known = self._predictions.get(cue)
         if known is None:
-            known = predict(self.index, cue, self._prediction, usage)
+            known = predict(self.index, cue, self._prediction, self.usage)
             if len(self._predictions) >= MEMO:
                 self._predictions.pop(next(iter(self._predictions)))
             self._predictions[cue] = known
         return known
+
+    def count(self) -> None:
+        """Counts the tokens of every tool once; takes long, so call it off the event loop."""
+        self._tokens = {
+            tool.name: count_tokens(tool.raw.decode(errors="replace"))
+            for tool in self.catalogue.tools
+        }
+        self._search_tokens = count_tokens(self.search_raw.decode())
+
+    def count_saved(self, declared: Container[str]) -> int | None:
+        """Tokens of schema that stay out of the prompt; None until `count` was called."""
+        if self._tokens is None:
+            return None
+        absent = sum(n for name, n in self._tokens.items() if name not in declared)
+        return max(0, absent - self._search_tokens)
 
 
 def choose_search_name(catalogue: Catalogue, preferred: str) -> str:

@@ -1,0 +1,110 @@
+"""What happened in a turn comes in; ledger rows, header values and counts go out."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from proxy.ledger.store import Ledger
+from proxy.ledger.usage import Row, Tokens, TurnRow, read_usage
+from proxy.plan.exchange import ChatRequest
+from proxy.plan.plan import RequestPlan
+from proxy.upstream.rounds import Report, Spoken
+from proxy.upstream.target import Target
+from proxy.wire import JSONObject
+
+Price = Callable[[str, Tokens], tuple[int | None, str | None]]
+"""(model, tokens) → (nano-USD, source); (None, None) when the price is unknown."""
+
+
+@dataclass(slots=True)
+class Account:
+    """The books of one turn: a row per upstream call at once, the turn's own line at its end.
+
+    Rows are written also when the client has gone, because an upstream bills for that too.
+    """
+
+    ledger: Ledger
+    price: Price
+    request: ChatRequest
+    target: Target
+    model: str
+    plan: RequestPlan = field(default_factory=lambda: RequestPlan(None))
+    started_at: float = field(default_factory=time.time)
+    clock: float = field(default_factory=time.perf_counter)
+    rounds: int = 0
+    closed: bool = False
+
+    def enter_single(
+        self, outcome: str, usage: JSONObject | None = None, model: str | None = None
+    ) -> None:
+        """Writes the row of a turn that is one upstream call, begun with the account itself."""
+        latency = (time.perf_counter() - self.clock) * 1000
+        tools = self.plan.tools or None
+        self.enter(Report("main", 1, self.started_at, latency, usage, model, tools, outcome))
+
+    def enter(self, report: Report) -> None:
+        """Writes the row of one upstream call."""
+        self.rounds += 1
+        tokens = read_usage(report.usage)
+        answered = report.model
+        cost, source = tokens.cost_nano_usd, "provider"
+        if cost is None:
+            cost, found = self.price(answered or self.model, tokens)
+            source = found or ""
+        caller = self.request.caller
+        self.ledger.record(
+            Row(
+                request_id=self.request.request_id,
+                tenant=caller.tenant,
+                key=caller.key,
+                user=caller.user,
+                context=report.context,
+                round=report.round,
+                provider=self.target.provider,
+                model=self.model,
+                answered_model=answered,
+                prompt_tokens=tokens.prompt,
+                cached_tokens=tokens.cached,
+                completion_tokens=tokens.completion,
+                reasoning_tokens=tokens.reasoning,
+                cost_nano_usd=cost,
+                cost_source=source or None,
+                started_at=report.started_at,
+                latency_ms=report.latency_ms,
+                tools_sent=report.tools_sent,
+                tools_deferred=self.plan.deferred,
+                tokens_avoided=self.plan.saved,
+                outcome=report.outcome,
+                cache_write_tokens=tokens.cache_write,
+            )
+        )
+
+    def close(self, outcome: str, spoken: Spoken | None = None) -> None:
+        """Writes the turn's line, once."""
+        if self.closed:
+            return
+        self.closed = True
+        caller, plan = self.request.caller, self.plan
+        called = {call.name for call in spoken.calls} if spoken else set()
+        predicted = set(plan.predicted)
+        self.ledger.record_turn(
+            TurnRow(
+                request_id=self.request.request_id,
+                tenant=caller.tenant,
+                key=caller.key,
+                user=caller.user,
+                model=self.model,
+                started_at=self.started_at,
+                duration_ms=(time.perf_counter() - self.clock) * 1000,
+                outcome=outcome,
+                kept=plan.kept,
+                deferred=plan.deferred,
+                predicted=len(plan.predicted),
+                discovered=len(plan.discovered),
+                hits=len(predicted & called),
+                unused=len(predicted - called),
+                missed=len(called & set(plan.discovered)),
+                tokens_avoided=plan.saved,
+                detail={"plan": plan.describe()} if plan.bypass is None else None,
+            )
+        )

@@ -1,0 +1,208 @@
+"""A chat request comes in; what Usher will do with it goes out, and nothing was sent yet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from proxy.plan.chain import chain_hashes
+from proxy.plan.envelope import Envelope, open_envelope, read_messages
+from proxy.plan.exchange import ChatRequest
+from proxy.plan.plan import Decision, RequestPlan
+from proxy.plan.policy import Policy, read_policy
+from proxy.plan.weave import Memento, weave_messages
+from proxy.settings import Settings
+from proxy.shelf import Shelf
+from proxy.state.memory import Store
+from proxy.tools.arrange import Arrangement, Wishes, arrange
+from proxy.tools.choice import Choice, read_choice
+from proxy.tools.history import Called, History, read_history
+from proxy.tools.toolbox import Toolbox
+from proxy.upstream.desk import Brief
+from proxy.upstream.target import Target, Targets
+from proxy.wire import JSONObject
+
+_EMPTY = (b"[]", b"null")
+_COUNTED = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The outside of a request; `envelope` is None when the body is no JSON object."""
+
+    request: ChatRequest
+    envelope: Envelope | None
+    policy: Policy
+    target: Target
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A request whose tools are deferred.
+
+    `link` is the hash of the conversation so far, under which the hidden part of this turn will
+    be kept for the next one.
+    """
+
+    opened: Opened
+    toolbox: Toolbox
+    arrangement: Arrangement
+    history: History
+    choice: Choice
+    brief: Brief
+    link: str
+    plan: RequestPlan = field(default=RequestPlan(None))
+
+
+class Drafter:
+    """Plans requests: reads them, finds their toolbox and what is stored of their conversation."""
+
+    def __init__(self, settings: Settings, shelf: Shelf, store: Store) -> None:
+        self._settings = settings
+        self._targets = Targets(settings)
+        self._shelf = shelf
+        self._store = store
+
+    def open(self, request: ChatRequest) -> Opened:
+        """Reads the outside of a request. Raises BadRequest for options of ours that are wrong."""
+        envelope = open_envelope(request.body)
+        wishes = envelope.get("usher") if envelope is not None and "usher" in envelope else None
+        policy = read_policy(
+            self._settings, request.headers, wishes if isinstance(wishes, dict) else None
+        )
+        named = envelope.get("model") if envelope is not None else None
+        model = named if isinstance(named, str) else request.azure_deployment or ""
+        return Opened(request, envelope, policy, self._targets.choose(model), model)
+
+    async def draft(self, opened: Opened) -> Draft | RequestPlan:
+        """The draft of a request, or the plan that says why it goes up as it came."""
+        envelope, settings = opened.envelope, self._settings.deferral
+        reason = self._reason_to_pass(opened)
+        if reason is not None or envelope is None:
+            return RequestPlan(reason)
+        raw = envelope.raw("tools") or memoryview(b"")
+        tenant = opened.request.caller.tenant
+        toolbox = await self._shelf.take(tenant, raw, everything=opened.policy.defer == "all")
+        messages = read_messages(envelope.raw("messages"))
+        if toolbox is None or messages is None:
+            return RequestPlan("malformed")
+        history = read_history(messages)
+        choice = read_choice(envelope.get("tool_choice"))
+        reason = _reason_to_keep(toolbox, history, choice)
+        if reason is not None:
+            return RequestPlan(reason, tools=len(toolbox.catalogue.tools))
+        links = chain_hashes(messages)
+        mementos = await self._recall(tenant, history, links)
+        arrangement = arrange(
+            toolbox,
+            history,
+            Wishes(choice, opened.policy.keep, settings.max_surfaced, settings.eager_chars),
+            lambda cue: toolbox.predict(cue).names if opened.policy.prediction == "on" else (),
+            {position: memento.discovered for position, memento in mementos.items()},
+        )
+        if not arrangement.pool:
+            return RequestPlan("all kept", tools=len(toolbox.catalogue.tools))
+        woven = mementos if arrangement.search_raw is not None else {}
+        brief = Brief(
+            envelope=envelope,
+            toolbox=toolbox,
+            arrangement=arrangement,
+            choice=choice,
+            settings=settings,
+            messages=weave_messages(envelope.raw("messages") or b"[]", woven),
+            ids=_used_ids(history, woven),
+            stream=envelope.flag("stream"),
+            ask_usage=opened.target.ask_usage,
+            model=opened.target.model,
+        )
+        link = links[-1] if links else ""
+        return Draft(opened, toolbox, arrangement, history, choice, brief, link)
+
+    async def remember(self, tenant: str, link: str, memento: Memento) -> None:
+        """Keeps the hidden part of a turn for the conversation's next request."""
+        if memento:
+            await self._store.put(tenant, f"turn:{link}", memento.encode())
+
+    async def _recall(
+        self, tenant: str, history: History, links: Sequence[str]
+    ) -> Mapping[int, Memento]:
+        positions = [event.position for event in history.events if isinstance(event, Called)]
+        keys = {f"turn:{links[position]}": position for position in positions}
+        found = await self._store.get_many(tenant, list(keys)) if keys else {}
+        return {keys[key]: Memento.decode(value) for key, value in found.items()}
+
+    def _reason_to_pass(self, opened: Opened) -> str | None:
+        """Why a request is not for us, as far as its outside tells."""
+        envelope, deferral = opened.envelope, self._settings.deferral
+        if envelope is None:
+            return "not json"
+        raw = envelope.raw("tools")
+        if raw is None or raw in _EMPTY:
+            return "no tools"
+        if opened.policy.deferral == "off":
+            return "off"
+        small = len(raw) < deferral.min_chars and _count(raw) < deferral.min_tools
+        if small and opened.policy.defer != "all":
+            return "small"
+        if not envelope.spliceable:
+            return "keys"
+        return _reason_of_parameters(envelope)
+
+
+def _reason_of_parameters(envelope: Envelope) -> str | None:
+    """Parameters that hidden rounds cannot serve, or that belong to the provider's own deferral."""
+    for key in ("n", "best_of"):
+        if key in envelope and bytes(envelope.raw(key) or b"") not in (b"1", b"null"):
+            return key
+    if envelope.flag("logprobs"):
+        return "logprobs"
+    if envelope.get("functions") or envelope.get("function_call"):
+        return "functions"
+    return "native" if "deferred_tools" in envelope else None
+
+
+def _reason_to_keep(toolbox: Toolbox, history: History, choice: Choice) -> str | None:
+    """Why the whole catalogue is sent after all."""
+    catalogue = toolbox.catalogue
+    known = {*catalogue.by_name, toolbox.search_name}
+    checks = (
+        ("native", catalogue.native),
+        ("all kept", not toolbox.deferrable),
+        ("prefill", history.prefill),
+        ("functions", history.legacy),
+        ("tool_choice", choice.kind == "unknown"),
+        ("tool_choice", choice.kind == "named" and choice.names[0] not in known),
+    )
+    return next((reason for reason, holds in checks if holds), None)
+
+
+def _count(raw: memoryview) -> int:
+    try:
+        return len(_COUNTED.decode(raw))
+    except msgspec.DecodeError:
+        return 0
+
+
+def _used_ids(history: History, woven: Mapping[int, Memento]) -> frozenset[str]:
+    ids = {i for event in history.events if isinstance(event, Called) for i in event.ids}
+    for memento in woven.values():
+        hidden: Sequence[JSONObject] = (*memento.before, *memento.after)
+        ids.update(str(m["tool_call_id"]) for m in hidden if "tool_call_id" in m)
+    return frozenset(ids)
+
+
+def list_decisions(draft: Draft) -> list[Decision]:
+    """Every tool's fate and its reason, in the client's order."""
+    surfaced = draft.arrangement.surfaced
+    fates = dict.fromkeys(surfaced.names, ("called", "history"))
+    fates.update(dict.fromkeys(surfaced.predicted, ("predicted", "ranked")))
+    fates.update(dict.fromkeys(surfaced.discovered, ("discovered", "searched")))
+    reasons = draft.arrangement.reasons
+    decisions = []
+    for tool in draft.toolbox.catalogue.tools:
+        fate, reason = fates.get(tool.name, ("deferred", "listed"))
+        if tool.name in reasons or tool.name not in draft.arrangement.pool:
+            fate, reason = "kept", reasons.get(tool.name, tool.kind)
+        decisions.append(Decision(tool.name, fate, reason))
+    return decisions

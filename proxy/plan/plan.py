@@ -1,0 +1,64 @@
+"""What Usher decided for one request, as values that `explain`, headers and the ledger show."""
+
+from dataclasses import dataclass, field
+
+from proxy.wire import JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One tool's fate: kept, deferred, predicted, discovered or called, and why."""
+
+    tool: str
+    fate: str
+    reason: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPlan:
+    """`bypass` names the reason why the request goes up as it came; the rest is for the others.
+
+    `saved` is the number of tokens of schema that were not sent, None while they are not counted.
+    """
+
+    bypass: str | None
+    tools: int = 0
+    kept: int = 0
+    deferred: int = 0
+    predicted: tuple[str, ...] = ()
+    discovered: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+    saved: int | None = None
+    decisions: tuple[Decision, ...] = field(default=())
+
+    def summary(self) -> str:
+        """The value of `x-usher-tools`."""
+        return (
+            f"kept={self.kept};deferred={self.deferred}"
+            f";predicted={len(self.predicted)};discovered={len(self.discovered)}"
+        )
+
+    def describe(self) -> JSONObject:
+        """The plan as JSON, for people and programs that ask what would happen."""
+        return {
+            "bypass": self.bypass,
+            "tools": {
+                "sent_by_client": self.tools,
+                "kept": self.kept,
+                "deferred": self.deferred,
+                "predicted": list(self.predicted),
+                "discovered": list(self.discovered),
+                "called": list(self.called),
+            },
+            "tokens_saved": self.saved,
+            "decisions": [
+                {
+                    "tool": decision.tool,
+                    "fate": decision.fate,
+                    "reason": decision.reason,
+                    **({} if decision.score is None else {"score": decision.score}),
+                }
+                for decision in self.decisions
+            ],
+        }

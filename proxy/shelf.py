@@ -1,0 +1,81 @@
+"""A tenant's raw `tools` bytes come in; a toolbox that was built once, off the loop, goes out."""
+
+import asyncio
+from collections import OrderedDict
+
+from proxy.settings import Deferral, Prediction
+from proxy.tools.catalog import digest_tools, read_catalogue
+from proxy.tools.toolbox import MakeIndex, Toolbox
+
+_Place = tuple[str, str, bool]
+
+
+class Shelf:
+    """Toolboxes by tenant and content, least recently used ones leaving when memory is short.
+
+    Requests that bring the same unknown catalogue at once wait for one build. A malformed array is
+    remembered as None, so that it is not read again and again.
+    """
+
+    def __init__(
+        self,
+        deferral: Deferral,
+        prediction: Prediction,
+        make_index: MakeIndex,
+        max_bytes: int,
+    ) -> None:
+        self._deferral = deferral
+        self._prediction = prediction
+        self._make_index = make_index
+        self._max_bytes = max_bytes
+        self._boxes: OrderedDict[_Place, Toolbox | None] = OrderedDict()
+        self._building: dict[_Place, asyncio.Future[Toolbox | None]] = {}
+        self.bytes = 0
+
+    async def take(self, tenant: str, raw: memoryview, *, everything: bool) -> Toolbox | None:
+        """The toolbox of a `tools` array; None when the array is malformed.
+
+        `everything` defers small tools as well (`x-usher-defer: all`).
+        """
+        place = (tenant, digest_tools(raw), everything)
+        if place in self._boxes:
+            self._boxes.move_to_end(place)
+            return self._boxes[place]
+        building = self._building.get(place) or self._start(place, bytes(raw))
+        return await asyncio.shield(building)
+
+    def _start(self, place: _Place, raw: bytes) -> "asyncio.Future[Toolbox | None]":
+        loop = asyncio.get_running_loop()
+        building = loop.run_in_executor(None, self._prepare, raw, place[2])
+        self._building[place] = building
+        building.add_done_callback(lambda done: self._finish(place, done))
+        return building
+
+    def _finish(self, place: _Place, done: "asyncio.Future[Toolbox | None]") -> None:
+        self._building.pop(place, None)
+        if done.cancelled() or done.exception() is not None:
+            return
+        toolbox = done.result()
+        self._keep(place, toolbox)
+        if toolbox is not None:
+            done.get_loop().run_in_executor(None, toolbox.count)
+
+    def _prepare(self, raw: bytes, everything: bool) -> Toolbox | None:
+        catalogue = read_catalogue(raw)
+        if catalogue is None:
+            return None
+        deferral = self._deferral
+        if everything:
+            deferral = deferral.model_copy(update={"small_chars": 0})
+        return Toolbox(catalogue, deferral, self._prediction, self._make_index)
+
+    def _keep(self, place: _Place, toolbox: Toolbox | None) -> None:
+        self._boxes[place] = toolbox
+        self.bytes += _size(toolbox)
+        while self.bytes > self._max_bytes and len(self._boxes) > 1:
+            _, oldest = self._boxes.popitem(last=False)
+            self.bytes -= _size(oldest)
+
+
+def _size(toolbox: Toolbox | None) -> int:
+    return 200 if toolbox is None else toolbox.size

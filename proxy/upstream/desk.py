@@ -1,0 +1,350 @@
+"""A round's answer comes in; what the client gets and what is asked next goes out, without I/O."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import orjson
+import xxhash
+
+from proxy.plan.envelope import Envelope, extend_array
+from proxy.settings import Deferral
+from proxy.stream.collect import Answer, Call
+from proxy.tools.arrange import Arrangement
+from proxy.tools.choice import Choice, narrow_allowed
+from proxy.tools.defer import render_tools
+from proxy.tools.search import Query, parse_arguments, search
+from proxy.tools.toolbox import Toolbox
+from proxy.tools.validate import nearest_names
+from proxy.wire import JSONObject
+
+MAX_DECLARED = 128
+"""OpenAI's ceiling for the tools of one request."""
+MIN_GROWTH_BYTES = 256 * 1024
+"""Hidden messages may always grow to this size; only beyond it the growth factor counts."""
+
+
+class Fate(Enum):
+    """What becomes of one tool call."""
+
+    REAL = "real"
+    SEARCH = "search"
+    REPAIR = "repair"
+    SWALLOW = "swallow"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The fate of a call; `call` as the client would get it, `reply` as the model would."""
+
+    fate: Fate
+    call: Call
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a round means: `calls` are the client's, and without `again` the turn is over."""
+
+    calls: tuple[Call, ...]
+    again: bool
+    context: str = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The facts of a turn that do not change between its rounds.
+
+    `messages` is the raw array with parked rounds woven in; `ids` are the call ids it uses.
+    """
+
+    envelope: Envelope
+    toolbox: Toolbox
+    arrangement: Arrangement
+    choice: Choice
+    settings: Deferral
+    messages: bytes
+    ids: frozenset[str]
+    stream: bool
+    ask_usage: bool
+    model: str | None = None
+
+
+@dataclass(slots=True)
+class Parked:
+    """What the client does not see of a turn but its next request needs back.
+
+    `before` are hidden rounds, `message` the assistant's own last message with the hidden calls
+    in it, `after` the results of those.
+    """
+
+    before: list[JSONObject] = field(default_factory=list)
+    message: JSONObject | None = None
+    after: list[JSONObject] = field(default_factory=list)
+
+
+class Desk:
+    """Settles the rounds of one turn.
+
+    The loop is bounded four ways: a number of rounds, searches that find nothing new, the growth
+    of the prompt, and the caller's deadline (`close`). After any of them one last round goes out
+    without the search tool.
+    """
+
+    def __init__(self, brief: Brief) -> None:
+        self.brief = brief
+        self.round = 0
+        self.discovered: list[str] = []
+        self.parked = Parked()
+        self.searches = 0
+        self.loaded_empty = False
+        self._asked: set[str] = set()
+        self._repairs: dict[str, int] = {}
+        self._barren = 0
+        self._closing = False
+        self._retried_empty = False
+        self._ids = set(brief.ids)
+
+    @property
+    def searching(self) -> bool:
+        """Whether the search tool is declared in the next round."""
+        arrangement = self.brief.arrangement
+        if arrangement.search_raw is None:
+            return False
+        declared = bool(arrangement.eager or arrangement.surfaced.names)
+        if self._closing or (self._required and self.round > 0):
+            return not declared
+        return True
+
+    @property
+    def _required(self) -> bool:
+        choice = self.brief.choice
+        return choice.kind == "required" or choice.mode == "required"
+
+    def visible(self) -> set[str]:
+        """The names whose calls are the client's for certain, so they may stream at once."""
+        hidden = {self.brief.toolbox.search_name}
+        return self.brief.arrangement.declared() - hidden
+
+    def close(self) -> None:
+        """Makes the next round the last one."""
+        self._closing = True
+        arrangement = self.brief.arrangement
+        if self._required and not arrangement.declared():
+            arrangement.surfaced.add(list(arrangement.pool)[:MAX_DECLARED])
+
+    def body(self) -> bytes:
+        """The request of the next round."""
+        brief = self.brief
+        arrangement = brief.arrangement
+        injected = [arrangement.search_raw] if self.searching and arrangement.search_raw else []
+        tools = render_tools(arrangement.eager, injected, arrangement.surfaced_tools())
+        hidden = [orjson.dumps(message) for message in self.parked.before]
+        changes: dict[str, bytes | None] = {
+            "tools": tools if tools != b"[]" else None,
+            "messages": extend_array(brief.messages, hidden),
+            "usher": None,
+            **self._choice_change(tools),
+        }
+        if brief.model is not None:
+            changes["model"] = orjson.dumps(brief.model)
+        if self.round > 0:
+            changes["stream"] = b"true" if brief.stream else b"false"
+        if brief.stream and brief.ask_usage:
+            changes["stream_options"] = _ask_usage(brief.envelope)
+        return brief.envelope.edit({k: v for k, v in changes.items() if _differs(brief, k, v)})
+
+    def settle(self, answer: Answer) -> Settled:
+        """Rules on every call of a round's answer and prepares the next round if there is one."""
+        self.round += 1
+        cut = answer.finish_reason in ("length", "content_filter")
+        rulings = [self._rule(call) for call in answer.calls]
+        real = tuple(ruling.call for ruling in rulings if ruling.fate is Fate.REAL)
+        hidden = [r for r in rulings if r.fate in (Fate.SEARCH, Fate.REPAIR)]
+        if cut or self._closing or not hidden:
+            again = not cut and not real and self._should_retry(answer, hidden)
+            if self.parked.before and not again:
+                self.parked.message = _last_message(answer, real)
+            return Settled(real, again)
+        context = "search_round" if any(r.fate is Fate.SEARCH for r in hidden) else "repair"
+        rulings = self._answer_searches(rulings)
+        message, results = self._write_results(answer, rulings)
+        if real:
+            self.parked.message, self.parked.after = message, results
+            return Settled(real, again=False, context="main")
+        self.parked.before.extend((message, *results))
+        if self._exhausted():
+            self.close()
+        return Settled((), again=True, context=context)
+
+    def _rule(self, call: Call) -> Ruling:
+        brief = self.brief
+        if call.name == brief.toolbox.search_name:
+            if brief.arrangement.search_raw is None or self._closing:
+                return Ruling(Fate.SWALLOW, call)
+            return Ruling(Fate.SEARCH, call)
+        if call.name in brief.arrangement.declared():
+            return Ruling(Fate.REAL, call)
+        name = call.name if call.name in brief.arrangement.pool else self._guess_name(call)
+        if name is None:
+            return self._repair(call, call.name, {"error": f"there is no tool {call.name!r}"})
+        checked = brief.toolbox.checker(name).check(call.arguments)
+        if checked.error is None:
+            return Ruling(Fate.REAL, replace(call, name=name, arguments=checked.arguments))
+        complaint: JSONObject = {"error": checked.error, "path": checked.path}
+        parameters = brief.toolbox.catalogue.by_name[name].parameters
+        if parameters is not None:
+            complaint["parameters"] = orjson.Fragment(parameters)
+        return self._repair(call, name, complaint)
+
+    def _guess_name(self, call: Call) -> str | None:
+        """The one tool that a mistaken name can only mean, provided the arguments fit it."""
+        names = nearest_names(call.name, list(self.brief.arrangement.pool))
+        if len(names) != 1:
+            return None
+        fits = self.brief.toolbox.checker(names[0]).check(call.arguments).error is None
+        return names[0] if fits else None
+
+    def _repair(self, call: Call, name: str, complaint: JSONObject) -> Ruling:
+        """One more chance for the model; after `max_repairs` the client's own check decides."""
+        count = self._repairs.get(name, 0)
+        if count >= self.brief.settings.max_repairs:
+            return Ruling(Fate.REAL, call)
+        self._repairs[name] = count + 1
+        if name not in self.brief.arrangement.pool:
+            similar = nearest_names(name, list(self.brief.arrangement.pool))
+            complaint["note"] = f"Search with {self.brief.toolbox.search_name}, or answer without."
+            if similar:
+                complaint["similar"] = similar
+        return Ruling(Fate.REPAIR, call, orjson.dumps(complaint).decode())
+
+    def _answer_searches(self, rulings: Sequence[Ruling]) -> list[Ruling]:
+        """Runs the searches of a message in order and surfaces what they and repairs name."""
+        found_new = False
+        answered: list[Ruling] = []
+        for ruling in rulings:
+            if ruling.fate is Fate.SEARCH:
+                new, text = self._search(parse_arguments(ruling.call.arguments))
+                found_new = found_new or bool(new)
+                ruling = replace(ruling, reply=text)  # noqa: PLW2901 - the same call, answered
+            elif ruling.fate is Fate.REPAIR and ruling.call.name in self.brief.arrangement.pool:
+                self.brief.arrangement.surfaced.add((ruling.call.name,))
+                found_new = True
+            answered.append(ruling)
+        self._barren = 0 if found_new else self._barren + 1
+        return answered
+
+    def _search(self, query: Query) -> tuple[Sequence[str], str]:
+        brief = self.brief
+        self.searches += 1
+        found = search(
+            brief.toolbox.index,
+            query,
+            loaded=set(brief.arrangement.declared()),
+            asked=self._asked,
+            limit=brief.settings.search_limit,
+            max_new=brief.settings.search_max_new,
+            schemas=False,
+        )
+        new = [name for name in found.new if name in brief.arrangement.pool]
+        brief.arrangement.surfaced.add(new, brief.arrangement.surfaced.discovered)
+        self.discovered.extend(new)
+        return new, found.text
+
+    def _write_results(
+        self, answer: Answer, rulings: Sequence[Ruling]
+    ) -> tuple[JSONObject, list[JSONObject]]:
+        """The assistant's message as it goes back up, and a result for each hidden call in it."""
+        calls: list[JSONObject] = []
+        results: list[JSONObject] = []
+        for position, ruling in enumerate(rulings):
+            raw = dict(ruling.call.raw)
+            if ruling.fate is not Fate.REAL:
+                raw["id"] = self._unique_id(ruling.call.id, position)
+                raw["function"] = {
+                    "name": ruling.call.name,
+                    "arguments": _valid_arguments(ruling.call.arguments),
+                }
+                results.append({"role": "tool", "tool_call_id": raw["id"], "content": ruling.reply})
+            calls.append(raw)
+        return {**answer.message, "tool_calls": calls}, results
+
+    def _unique_id(self, call_id: str, position: int) -> str:
+        """The provider's id, or one made from the conversation when it repeats or is missing."""
+        if not call_id or call_id in self._ids:
+            seed = f"{sorted(self._ids)}{self.round}{position}"
+            call_id = f"call_{xxhash.xxh3_128_hexdigest(seed)[:24]}"
+        self._ids.add(call_id)
+        return call_id
+
+    def _exhausted(self) -> bool:
+        settings = self.brief.settings
+        grown = sum(len(orjson.dumps(message)) for message in self.parked.before)
+        budget = (settings.max_prompt_growth - 1) * len(self.brief.messages)
+        return (
+            self.round >= settings.max_rounds
+            or self._barren >= 2
+            or grown > max(MIN_GROWTH_BYTES, budget)
+        )
+
+    def _should_retry(self, answer: Answer, hidden: Iterable[Ruling]) -> bool:
+        """Whether an empty final message after a search deserves one more try.
+
+        Some models answer with nothing at all right after a tool was loaded.
+        """
+        empty = not answer.message.get("content") and not answer.calls and answer.error is None
+        if any(hidden) or not empty or not self.parked.before or self._retried_empty:
+            return False
+        self._retried_empty = True
+        self.close()
+        return answer.complete
+
+    def _choice_change(self, tools: bytes) -> dict[str, bytes | None]:
+        """What becomes of `tool_choice`, so that it never speaks of a tool that is not declared."""
+        brief = self.brief
+        if tools == b"[]":
+            return {"tool_choice": None, "parallel_tool_calls": None}
+        if brief.choice.kind == "allowed":
+            added = brief.toolbox.search_name if self.searching else None
+            value = brief.envelope.get("tool_choice")
+            return {"tool_choice": narrow_allowed(value, brief.arrangement.declared(), added)}
+        if self._closing and self.searching:
+            return {"tool_choice": b'"none"'}
+        forced = brief.choice.kind == "named" and brief.toolbox.search_name in brief.choice.names
+        return {"tool_choice": b'"auto"'} if forced and self.round > 0 else {}
+
+
+def render_call(call: Call) -> JSONObject:
+    """A tool call as the client gets it: the provider's own fields, our name and arguments."""
+    if "function" not in call.raw:
+        return {**call.raw, "id": call.id}
+    function = {**call.raw["function"], "name": call.name, "arguments": call.arguments}
+    return {**call.raw, "id": call.id, "type": "function", "function": function}
+
+
+def _last_message(answer: Answer, calls: Sequence[Call]) -> JSONObject:
+    message = {key: value for key, value in answer.message.items() if key != "tool_calls"}
+    return {**message, "tool_calls": [render_call(call) for call in calls]} if calls else message
+
+
+def _differs(brief: Brief, key: str, value: bytes | None) -> bool:
+    present = brief.envelope.raw(key)
+    return present is not None if value is None else present is None or present != value
+
+
+def _ask_usage(envelope: Envelope) -> bytes | None:
+    options = envelope.get("stream_options")
+    if options is None:
+        return b'{"include_usage":true}'
+    if not isinstance(options, dict) or options.get("include_usage") is True:
+        return bytes(envelope.raw("stream_options") or b"") or None
+    return orjson.dumps({**options, "include_usage": True})
+
+
+def _valid_arguments(arguments: str) -> str:
+    """Arguments that a strict server accepts in history: what is no JSON object becomes one."""
+    try:
+        value = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        value = None
+    return arguments if isinstance(value, dict) else "{}"

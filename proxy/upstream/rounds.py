@@ -1,0 +1,298 @@
+"""One turn's bodies go up, round after round; one answer for the client comes out."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+
+import orjson
+
+from proxy.errors import StreamTruncated, UpstreamError, UpstreamRefused
+from proxy.plan.chain import read_text
+from proxy.stream.collect import Answer, Call, read_completion, sum_usage
+from proxy.stream.splice import Splicer
+from proxy.stream.sse import Splitter
+from proxy.upstream.desk import Desk, Settled, render_call
+from proxy.upstream.transport import UpstreamResponse
+from proxy.wire import Headers, JSONObject
+
+GRACE_SECONDS = 2.0
+"""How long the usage chunk may take after the finish reason; some servers never close."""
+DONE = b"[DONE]"
+
+Send = Callable[[bytes], Awaitable[UpstreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One upstream call as the ledger wants it; `outcome` is "ok" or what went wrong."""
+
+    context: str
+    round: int
+    started_at: float
+    latency_ms: float
+    usage: JSONObject | None
+    model: str | None
+    tools_sent: int | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the client saw: needed to recognise the turn when it comes back as history."""
+
+    text: str
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A reply that is not a stream; `spoken` is None when it was not a chat completion."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    spoken: Spoken | None
+
+
+@dataclass(slots=True)
+class _Round:
+    """The clock and the findings of the call that is under way; no outcome while it is."""
+
+    number: int = 1
+    tools_sent: int = 0
+    context: str = "main"
+    started_at: float = field(default_factory=time.time)
+    clock: float = field(default_factory=time.perf_counter)
+    usage: JSONObject | None = None
+    model: str | None = None
+    outcome: str | None = None
+
+
+class Rounds:
+    """Runs the rounds of one turn, streaming or not.
+
+    `send` makes one upstream call. `report` hears of each, also when it failed or the client went.
+    `finish` is called once with what the client saw, before its last bytes.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        send: Send,
+        report: Callable[[Report], None],
+        finish: Callable[[Spoken], Awaitable[None]],
+    ) -> None:
+        self.desk = desk
+        self._send = send
+        self._report = report
+        self._finish = finish
+        self._deadline = time.perf_counter() + desk.brief.settings.max_seconds
+        self._usages: list[JSONObject | None] = []
+        self._texts: list[str] = []
+        self._current = _Round()
+
+    async def open(self) -> UpstreamResponse:
+        """Sends the next round."""
+        if time.perf_counter() > self._deadline and self.desk.round > 0:
+            self.desk.close()
+        sent = len(self.desk.brief.arrangement.declared()) + self.desk.searching
+        self._current = _Round(number=self.desk.round + 1, tools_sent=sent)
+        try:
+            return await self._send(self.desk.body())
+        except UpstreamError as error:
+            self._close_round(error.code or "upstream_error")
+            raise
+        except asyncio.CancelledError:
+            self._close_round("client_gone")
+            raise
+
+    async def complete(self, response: UpstreamResponse) -> Completed:
+        """The whole turn as one JSON reply; an upstream's error is handed on as it is."""
+        head: JSONObject | None = None
+        while True:
+            body = await self._read(response)
+            answer = _parse(response.status, body)
+            if answer is None:
+                self._close_round(f"http_{response.status}")
+                return Completed(response.status, response.headers, body, None)
+            head = head or answer.head
+            settled = self._settle(answer)
+            if not settled.again:
+                spoken = Spoken("\n\n".join(text for text in self._texts if text), settled.calls)
+                await self._finish(spoken)
+                body = self._render(body, head, spoken, answer)
+                return Completed(response.status, response.headers, body, spoken)
+            response = await self.open()
+
+    async def stream(self, response: UpstreamResponse, splicer: Splicer) -> AsyncGenerator[bytes]:
+        """The whole turn as one event stream.
+
+        Raises UpstreamError while the client has seen nothing; after that it is an error frame.
+        """
+        try:
+            async with aclosing(self._splice(response, splicer)) as spliced:
+                async for chunk in spliced:
+                    yield chunk
+        except UpstreamError as error:
+            self._close_round(error.code or "upstream_error")
+            if not splicer.started:
+                raise
+            yield splicer.fail(error.body()["error"])
+
+    async def _splice(self, response: UpstreamResponse, splicer: Splicer) -> AsyncGenerator[bytes]:
+        again = True
+        while again:
+            visible = self.desk.visible()
+            splicer.start_round(visible)
+            async with aclosing(self._relay(response, splicer)) as relayed:
+                async for chunk in relayed:
+                    yield chunk
+            answer = splicer.answer()
+            if answer.error is not None:
+                self._close_round("upstream_error")
+                return
+            settled = self._settle(answer)
+            again = settled.again
+            if again:
+                response = await self._open_next()
+                continue
+            held = [call for call in settled.calls if call.name not in visible]
+            ending = splicer.release(held)
+            await self._finish(Spoken(splicer.text, settled.calls))
+            yield ending + splicer.finish(sum_usage(self._usages))
+
+    async def _open_next(self) -> UpstreamResponse:
+        """Sends a further round of a stream; an upstream that refuses it raises UpstreamRefused."""
+        response = await self.open()
+        if response.status == 200:
+            return response
+        body = await self._read(response)
+        self._close_round(f"http_{response.status}")
+        raise UpstreamRefused(response.status, _error_of(body, response.status))
+
+    async def _relay(self, response: UpstreamResponse, splicer: Splicer) -> AsyncGenerator[bytes]:
+        """Passes one round on, read by read, until it is over; raises when it ends too early."""
+        splitter = Splitter()
+        chunks = response.chunks()
+        ended = False
+        try:
+            while not ended:
+                chunk = await self._next_chunk(chunks, splicer)
+                frames = splitter.finish() if chunk is None else splitter.feed(chunk)
+                ended = chunk is None or any(frame.data == DONE for frame in frames)
+                out = b"".join([splicer.feed(frame) for frame in frames])
+                if out:
+                    yield out
+        except UpstreamError:
+            raise
+        except BaseException:
+            self._close_round("client_gone")
+            raise
+        finally:
+            self._current.usage = splicer.answer().usage
+            await response.aclose()
+        answer = splicer.answer()
+        if not answer.complete and answer.error is None:
+            raise StreamTruncated("the upstream's stream ended before its answer did")
+
+    async def _next_chunk(self, chunks: AsyncIterator[bytes], splicer: Splicer) -> bytes | None:
+        """The next read; None at the end, or when a finished answer has nothing more to say."""
+        if not splicer.finished:
+            return await anext(chunks, None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                return await anext(chunks, None)
+        return None
+
+    async def _read(self, response: UpstreamResponse) -> bytes:
+        try:
+            return await response.read()
+        except UpstreamError as error:
+            self._close_round(error.code or "upstream_error")
+            raise
+        except asyncio.CancelledError:
+            self._close_round("client_gone")
+            raise
+        finally:
+            await response.aclose()
+
+    def _settle(self, answer: Answer) -> Settled:
+        self._current.usage = answer.usage
+        self._current.model = answer.head.get("model")
+        self._usages.append(answer.usage)
+        self._texts.append(read_text(answer.message.get("content")))
+        settled = self.desk.settle(answer)
+        self._current.context = settled.context
+        self._close_round("ok")
+        return settled
+
+    def _close_round(self, outcome: str) -> None:
+        """Reports the call under way, once."""
+        current = self._current
+        if current.outcome is not None:
+            return
+        current.outcome = outcome
+        self._report(
+            Report(
+                context=current.context,
+                round=current.number,
+                started_at=current.started_at,
+                latency_ms=(time.perf_counter() - current.clock) * 1000,
+                usage=current.usage,
+                model=current.model,
+                tools_sent=current.tools_sent,
+                outcome=outcome,
+            )
+        )
+
+    def _render(self, body: bytes, head: JSONObject, spoken: Spoken, answer: Answer) -> bytes:
+        """The last round's body; its own bytes when nothing in it has to change."""
+        if self.desk.round == 1 and list(spoken.calls) == answer.calls:
+            return body
+        reply = orjson.loads(body)
+        reply.update({key: head[key] for key in ("id", "created") if key in head})
+        usage = sum_usage(self._usages)
+        if usage is not None:
+            reply["usage"] = usage
+        choice = reply["choices"][0]
+        message = choice["message"]
+        if spoken.text:
+            message["content"] = spoken.text
+        message.pop("tool_calls", None)
+        if spoken.calls:
+            message["tool_calls"] = [render_call(call) for call in spoken.calls]
+        if answer.calls:
+            choice["finish_reason"] = _visible_finish(answer.finish_reason, spoken.calls)
+        return orjson.dumps(reply)
+
+
+def _visible_finish(reason: str | None, calls: Sequence[Call]) -> str | None:
+    if reason in ("tool_calls", "stop"):
+        return "tool_calls" if calls else "stop"
+    return reason
+
+
+def _parse(status: int, body: bytes) -> Answer | None:
+    if status != 200:
+        return None
+    try:
+        reply = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(reply, dict) or not reply.get("choices"):
+        return None
+    return read_completion(reply)
+
+
+def _error_of(body: bytes, status: int) -> JSONObject:
+    """The upstream's own error object, or one that names its status."""
+    try:
+        reply = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        reply = None
+    error = reply.get("error") if isinstance(reply, dict) else None
+    if isinstance(error, dict):
+        return error
+    return UpstreamError(f"the upstream answered with status {status}").body()["error"]

@@ -1,0 +1,37 @@
+"""Hidden rounds return to where they happened."""
+
+import orjson
+
+from proxy.plan.weave import Memento, weave_messages
+
+_MESSAGES = b'[{"role": "user","content":"a"},{"role":"assistant","content":"b"} , {"role":"tool"}]'
+
+
+def test_without_mementos_the_bytes_are_the_clients() -> None:
+    """Nothing hidden means nothing changed."""
+    assert weave_messages(_MESSAGES, {}) == _MESSAGES
+
+
+def test_a_memento_surrounds_its_message() -> None:
+    """Rounds come before the assistant's message, its replacement at it, results after it."""
+    memento = Memento(
+        discovered=("x",), before=({"n": 1},), message={"n": 2}, after=({"n": 3}, {"n": 4})
+    )
+    woven = weave_messages(_MESSAGES, {1: memento})
+    assert woven == (
+        b'[{"role": "user","content":"a"},{"n":1},{"n":2},{"n":3},{"n":4},{"role":"tool"}]'
+    )
+
+
+def test_a_memento_without_message_keeps_the_clients() -> None:
+    """Only what was different upstream is replaced."""
+    woven = weave_messages(_MESSAGES, {1: Memento(before=({"n": 1},))})
+    assert orjson.loads(woven)[1:3] == [{"n": 1}, {"role": "assistant", "content": "b"}]
+
+
+def test_a_memento_survives_storage() -> None:
+    """What is stored is what was kept."""
+    memento = Memento(("a",), ({"x": [1]},), None, ({"y": None},))
+    assert Memento.decode(memento.encode()) == memento
+    assert memento
+    assert not Memento()

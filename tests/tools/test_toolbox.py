@@ -1,0 +1,49 @@
+"""A catalogue is prepared once."""
+
+import orjson
+
+from proxy.tools.predict import Cue
+from proxy.tools.toolbox import choose_search_name
+from tests.tools.samples import catalogue, city_tools, function, toolbox
+
+
+def test_the_search_tool_lists_every_deferrable_tool() -> None:
+    """Nothing that was taken out of the prompt is lost from sight."""
+    box = toolbox(*city_tools())
+    description = orjson.loads(box.search_raw)["function"]["description"]
+    assert all(name.partition("_")[2] in description for name in box.deferrable)
+
+
+def test_the_search_tools_name_is_free() -> None:
+    """A client's own tool of that name keeps it."""
+    assert choose_search_name(catalogue(function("f")), "tool_search") == "tool_search"
+    taken = catalogue(function("tool_search"))
+    assert choose_search_name(taken, "tool_search") == "find_tools"
+    both = catalogue(function("tool_search"), function("find_tools"))
+    assert choose_search_name(both, "tool_search") == f"tool_search_{both.digest[:4]}"
+
+
+def test_a_prediction_is_remembered() -> None:
+    """The same moment of a conversation gets the same tools, whatever happened since."""
+    box = toolbox(*city_tools())
+    cue = Cue("what is the weather in Oslo?", "", "", (), ())
+    first = box.predict(cue)
+    box.usage["mail_delete"] = 1_000_000
+    assert box.predict(cue) is first
+
+
+def test_checkers_are_compiled_once() -> None:
+    """A tool's schema is prepared on its first unloaded call only."""
+    box = toolbox(*city_tools())
+    assert box.checker("mail_send") is box.checker("mail_send")
+
+
+def test_savings_are_unknown_until_counted() -> None:
+    """Unknown is None, never 0."""
+    box = toolbox(*city_tools() * 1)
+    assert box.count_saved(set()) is None
+    box.count()
+    everything, nothing = box.count_saved(set()), box.count_saved(set(box.deferrable))
+    assert everything is not None
+    assert nothing == 0
+    assert box.size > 0
