@@ -44,7 +44,7 @@ _PLACE = re.compile(
 )
 """What follows one of these words says where or with what, so it weighs less."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _UNSPACED_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
 _LONGEST = max(map(len, UNSPACED))
 TAIL_WEIGHT, ACTION_WEIGHT, COMMON_WEIGHT = 0.6, 0.7, 0.3
@@ -77,7 +77,8 @@ def split(text: str) -> list[str]:
 
 def joined(words: list[str]) -> set[str]:
     """The words, actions under one name, and neighbours as one word: `key vault` is `keyvault`."""
-    neighbours = {first + second for first, second in pairwise(words)}
+    pairs = pairwise(words)
+    neighbours = {first + second for first, second in pairs if not {first, second} & VERBS.keys()}
     return named(words) | neighbours
 
 
@@ -105,7 +106,7 @@ def _segment(run: str) -> Iterator[str]:
 def _singular(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
-    if len(word) > 5 and word.endswith(("sses", "xes", "ches")):
+    if len(word) > 4 and word.endswith(("sses", "xes", "ches")):
         return word[:-2]
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
