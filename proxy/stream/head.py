@@ -1,0 +1,73 @@
+"""Chunks of several rounds come in; they go out with one id, created, model, fingerprint, tier."""
+
+from itertools import takewhile
+
+from proxy.stream.chunk import TextChunk, dump, load
+from proxy.wire import JSON, JSONObject
+
+FIELDS = ("id", "created", "model", "system_fingerprint", "service_tier")
+
+
+def note_head(head: JSONObject, chunk: JSONObject) -> None:
+    """Keep the first real value of each field: Azure opens with an empty id and model."""
+    for name in FIELDS:
+        value = chunk.get(name)
+        if value and not head.get(name):
+            head[name] = value
+
+
+class Head:
+    """The fields that stay the same over a whole client stream; the first values win.
+
+    Most chunks of a round begin with the same bytes. Once one of them was read and stamped, the
+    others get their new beginning without being parsed.
+    """
+
+    def __init__(self) -> None:
+        self.values: JSONObject = {}
+        self._known: tuple[JSON, ...] | None = None
+        self._old = self._new = b""
+
+    def start_round(self) -> None:
+        self._known = None
+
+    def stamp(self, chunk: JSONObject, data: bytes) -> bool:
+        """Set the fields in `chunk`, read from `data`; true when that changed it."""
+        note_head(self.values, chunk)
+        values = self.values
+        edits = {
+            name: values[name]
+            for name in FIELDS
+            if name in chunk and name in values and chunk[name] != values[name]
+        }
+        self._known = tuple(map(chunk.get, FIELDS))
+        self._old = self._new = b""
+        if edits:
+            self._learn(chunk, data, edits)
+            chunk.update(edits)
+        return bool(edits)
+
+    def rewrite(self, chunk: TextChunk, data: bytes) -> bytes | None:
+        """`data` with the constant head, itself when it has that; None when it must be parsed."""
+        head = (
+            chunk.id,
+            chunk.created,
+            chunk.model,
+            chunk.system_fingerprint,
+            chunk.service_tier,
+        )
+        if head != self._known:
+            return None
+        if not self._old:
+            return data
+        return self._new + data[len(self._old) :] if data.startswith(self._old) else None
+
+    def _learn(self, chunk: JSONObject, data: bytes, edits: JSONObject) -> None:
+        """Remember the bytes in front of `"choices"` when they hold all that had to change."""
+        front = {key: chunk[key] for key in takewhile(lambda key: key != "choices", chunk)}
+        old = data[: data.find(b'"choices"')]
+        if edits.keys() <= front.keys() and load(old.rstrip(b", \n") + b"}") == front:
+            self._old = old
+            self._new = dump(front | edits)[:-1] + b","
+        else:
+            self._known = None
