@@ -1,6 +1,6 @@
 """Questions and a state of any size in; what fits a backend's limits, and the way back, out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -30,9 +30,10 @@ def fit(question: Question, most: int, state: State, seed: int) -> Fitted:
         return Fitted(question)
     if len(question.options) <= most:
         return Fitted(_ordered(question, list(question.options), seed))
-    none = question.none or _fresh(question)
+    none = question.none or free_label(question.options)
     labels = [label for label in question.options if label != none]
-    best = _best(question, labels, latest_text(state))[: most - 1]
+    scores = rank_options(question, state)
+    best = sorted(labels, key=lambda label: -scores.get(label, 0.0))[: most - 1]
     shown = set(best)
     hidden = tuple(label for label in labels if label not in shown)
     full = replace(question, options={none: _NONE_TEXT, **question.options}, none=none)
@@ -94,22 +95,22 @@ def _ordered(question: Choice, labels: Sequence[str], seed: int) -> Choice:
     return replace(question, options={label: question.options[label] for label in order})
 
 
-def _best(question: Choice, labels: list[str], query: str) -> list[str]:
-    """Labels by our own ranker's opinion; those without any keep their order at the end."""
-    prior = question.prior
-    if prior is None:
-        documents = [Document(name, "", flat(question.options[name]), None) for name in labels]
-        hits = build_lexical(documents).rank(query, len(documents))
-        prior = {labels[hit.position]: hit.score for hit in hits}
-    ranks = prior
-    return sorted(labels, key=lambda label: -ranks.get(label, 0.0))
+def rank_options(question: Choice, state: State) -> Mapping[str, float]:
+    """What our ranker thinks of a choice's labels: handed in with the question, or found now."""
+    if question.prior is not None:
+        return question.prior
+    labels = [label for label in question.options if label != question.none]
+    documents = [Document(label, "", flat(question.options[label]), None) for label in labels]
+    hits = build_lexical(documents).rank(latest_text(state), len(documents))
+    return {labels[hit.position]: hit.score for hit in hits}
 
 
-def _fresh(question: Choice) -> str:
-    name = NONE_OF_THESE
-    while name in question.options:
-        name += "_"
-    return name
+def free_label(taken: Mapping[str, object]) -> str:
+    """A label for "none of these" that no option has."""
+    label = NONE_OF_THESE
+    while label in taken:
+        label += "_"
+    return label
 
 
 def _size(state: State) -> int:

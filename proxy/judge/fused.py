@@ -1,0 +1,236 @@
+"""A turn's newest message in; one request with everything that is to be judged about it out.
+
+One task judges, two wait for it: the choice of tools for its short time before the turn goes on,
+the memory gate for its longer one beside the answer. A user message is judged once, however many
+steps of a tool loop follow it.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from proxy.judge.ask import Judge
+from proxy.judge.deadline import Deadline
+from proxy.judge.failures import Failure
+from proxy.judge.fit import clip
+from proxy.judge.job import Purpose
+from proxy.judge.questions import Question, State
+from proxy.judge.verdict import Verdict
+from proxy.judge.wording import Wordings
+from proxy.judge_settings import Classification
+from proxy.tools.rank import Index
+from proxy.wire import JSONObject
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+"""Runs a coroutine in the application's own task group."""
+
+NEEDS_TOOL, TOOL, TOOL_FITS = "needs_tool", "tool", "tool_fits"
+MEMORY_REQUEST, MEMORY_KEY, MEMORY_UPDATE = "memory_request", "memory_key", "memory_update"
+MEMORY_FORGET = "memory_forget"
+GATE_MODEL = "memory_request"
+"""The built-in model that can answer the gate's question."""
+REMEMBERED_TURNS = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An earlier message as a judge reads it."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A tool that may be chosen, with our ranker's score."""
+
+    name: str
+    description: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is to be judged about a user message.
+
+    `chain` identifies the message within its conversation; `tools` empty or `memory_keys` None
+    leave that part out.
+    """
+
+    latest: str
+    conversation: Sequence[Said]
+    chain: str
+    purpose: Purpose
+    tools: Sequence[Candidate] = ()
+    memory_keys: Mapping[str, str | None] | None = None
+
+
+class Pending:
+    """A judgment under way."""
+
+    def __init__(self) -> None:
+        self._done = asyncio.Event()
+        self._verdict = Verdict(failure=Failure.TIMEOUT)
+
+    def settle(self, verdict: Verdict) -> None:
+        """Wake everybody who waits."""
+        self._verdict = verdict
+        self._done.set()
+
+    async def wait(self, seconds: float) -> Verdict:
+        """The verdict, or an empty one with failure `timeout`; the judgment itself goes on."""
+        if not self._done.is_set():
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._done.wait()
+            except TimeoutError:
+                return Verdict(failure=Failure.TIMEOUT)
+        return self._verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judgments:
+    """What was started for a turn; fused, both are the same."""
+
+    tools: Pending | None
+    memory: Pending | None
+
+
+class TurnJudge:
+    """Starts a turn's judgments."""
+
+    def __init__(
+        self, judge: Judge, settings: Classification, wordings: Wordings, spawn: Spawn
+    ) -> None:
+        self._judge = judge
+        self._settings = settings
+        self._wordings = wordings
+        self._spawn = spawn
+        self._known: OrderedDict[tuple[str, str, str | None], Judgments] = OrderedDict()
+
+    def start(self, asking: Asking) -> Judgments:
+        """Start judging, or return what was started for this message before."""
+        key = (asking.purpose.tenant, asking.chain, asking.purpose.user)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        started = self._start(asking)
+        self._known[key] = started
+        if len(self._known) > REMEMBERED_TURNS:
+            self._known.popitem(last=False)
+        return started
+
+    def _start(self, asking: Asking) -> Judgments:
+        settings = self._settings
+        tools = tool_questions(asking.tools, settings, self._wordings)
+        memory = memory_questions(asking.memory_keys, settings, self._wordings)
+        state = build_state(asking.latest, asking.conversation, settings)
+        if settings.fuse and tools and memory:
+            both = self._run(state, tools | memory, asking.purpose, "turn")
+            return Judgments(both, both)
+        return Judgments(
+            self._run(state, tools, asking.purpose, "tool_selection"),
+            self._run(state, memory, asking.purpose, "memory_gate"),
+        )
+
+    def _run(
+        self, state: State, questions: Mapping[str, Question], purpose: Purpose, name: str
+    ) -> Pending | None:
+        if not questions:
+            return None
+        pending = Pending()
+        deadline = Deadline.after(self._seconds(name))
+
+        async def judge() -> None:
+            named = replace(purpose, name=name)
+            verdict = Verdict(failure=Failure.ABORTED)
+            try:
+                verdict = await self._judge.decide(state, questions, deadline, named)
+            finally:
+                pending.settle(verdict)
+
+        self._spawn(judge())
+        return pending
+
+    def _seconds(self, name: str) -> float:
+        tools = self._settings.tool_selection.timeout_ms
+        memory = self._settings.memory_gate.timeout_ms
+        spans = {"tool_selection": tools, "memory_gate": memory}
+        return spans.get(name, max(tools, memory)) / 1000
+
+
+def build_state(latest: str, conversation: Sequence[Said], settings: Classification) -> JSONObject:
+    """What the judge reads: the newest message, and what came before it as far as it fits."""
+    latest = clip(latest, max(settings.message_chars, settings.state_chars // 2))
+    room = settings.state_chars - len(latest)
+    kept: list[JSONObject] = []
+    for said in reversed(conversation[-settings.context_messages :] if conversation else ()):
+        text = clip(said.text, settings.message_chars)
+        room -= len(text)
+        if room < 0 or len(kept) == settings.context_messages:
+            break
+        kept.append({"role": said.role, "content": text})
+    return {"latest": latest, "conversation": kept[::-1]}
+
+
+def pick_candidates(
+    index: Index, query: str, most: int, *, skip: Collection[str] = (), named: Sequence[str] = ()
+) -> list[Candidate]:
+    """The tools worth offering: named ones, then by rank, then the rest while there is room."""
+    documents = index.documents
+    scores = {hit.position: hit.score for hit in index.rank(query, most + len(skip))}
+    first = [i for i, document in enumerate(documents) if document.name in named]
+    order = dict.fromkeys([*first, *scores, *range(len(documents))])
+    free = [i for i in order if documents[i].name not in skip]
+    return [
+        Candidate(documents[i].name, documents[i].description, scores.get(i, 0.0))
+        for i in free[:most]
+    ]
+
+
+def tool_questions(
+    tools: Sequence[Candidate], settings: Classification, wordings: Wordings
+) -> dict[str, Question]:
+    """Is a tool needed, and which; nothing when there is nothing to choose from."""
+    selection = settings.tool_selection
+    if not tools or not selection.enabled:
+        return {}
+    best = sorted(tools, key=lambda tool: -tool.score)[: selection.max_options]
+    texts = {tool.name: _short(tool.description, selection.description_chars) for tool in best}
+    questions: dict[str, Question] = {NEEDS_TOOL: wordings[NEEDS_TOOL].noul()}
+    if selection.mode == "per_tool":
+        fits = wordings[TOOL_FITS]
+        return questions | {
+            fits_name(name): fits.noul(tool=name, description=text or name)
+            for name, text in texts.items()
+        }
+    prior = {tool.name: tool.score for tool in best}
+    return questions | {TOOL: wordings[TOOL].choice(dict(texts), prior)}
+
+
+def memory_questions(
+    keys: Mapping[str, str | None] | None, settings: Classification, wordings: Wordings
+) -> dict[str, Question]:
+    """Does the user ask for a change of what is remembered; under which key; is it an update."""
+    gate = settings.memory_gate
+    if keys is None or not gate.enabled:
+        return {}
+    questions: dict[str, Question] = {MEMORY_REQUEST: wordings[MEMORY_REQUEST].noul(GATE_MODEL)}
+    if gate.categorize and keys:
+        questions[MEMORY_KEY] = wordings[MEMORY_KEY].choice(keys)
+    if gate.detect_updates:
+        questions[MEMORY_UPDATE] = wordings[MEMORY_UPDATE].noul()
+        questions[MEMORY_FORGET] = wordings[MEMORY_FORGET].noul()
+    return questions
+
+
+def fits_name(tool: str) -> str:
+    """The id of the question whether one tool fits."""
+    return f"{TOOL_FITS}.{tool}"
+
+
+def _short(text: str, most: int) -> str | None:
+    flat = " ".join(text.split())
+    return flat[:most].rstrip() or None
