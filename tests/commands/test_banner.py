@@ -1,0 +1,65 @@
+"""What a person reads when the gateway starts."""
+
+from pathlib import Path
+
+import pytest
+
+from proxy.commands.banner import Start, as_data, as_text, describe_upstream
+from proxy.settings import Settings
+from proxy.wire import JSONObject
+
+
+def start_with(values: JSONObject, port: int = 8787) -> Start:
+    """A start with these settings."""
+    return Start(Settings.model_validate(values), port, Path("/data"), None)
+
+
+def test_the_url_can_be_pasted() -> None:
+    """The banner shows the base URL that an application needs."""
+    text = as_text(start_with({}))
+    assert "Usher listens on http://127.0.0.1:8787/v1" in text
+    assert "OPENAI_BASE_URL=http://127.0.0.1:8787/v1" in text
+
+
+def test_the_stand_in_is_announced() -> None:
+    """Nobody takes the embedded model for a real one."""
+    assert "stand-in model, offline" in as_text(start_with({}))
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:1/v1"),
+        ("::", "http://[::1]:1/v1"),
+        ("gate.local", "http://gate.local:1/v1"),
+    ],
+)
+def test_an_address_for_all_is_shown_as_one_that_works(host: str, url: str) -> None:
+    """0.0.0.0 is no address that a client can use."""
+    assert start_with({"server": {"host": host}}, port=1).url == url
+
+
+@pytest.mark.parametrize(
+    ("key", "words"), [(None, "the caller's own key"), ("sk-secret", "the configured key")]
+)
+def test_whose_key_goes_up_is_said(key: str | None, words: str) -> None:
+    """The operator sees who pays, and sees no key and no password."""
+    values = {"upstream": {"base_url": "http://me:sesame@host/v1", "api_key": key}}
+    text = describe_upstream(start_with(values).settings.upstream)
+    assert text == f"http://***:***@host/v1 with {words}"
+
+
+def test_providers_are_listed() -> None:
+    """Each further upstream is shown with its models."""
+    values = {"providers": [{"name": "anthropic", "models": ["claude-*"]}]}
+    assert "anthropic: claude-*" in as_text(start_with(values))
+
+
+def test_the_same_as_data() -> None:
+    """Programs get one object with the URL in it."""
+    assert as_data(start_with({}, port=9)) == {
+        "url": "http://127.0.0.1:9/v1",
+        "upstream": None,
+        "data": "/data",
+        "config": None,
+    }
