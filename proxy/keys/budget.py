@@ -1,0 +1,67 @@
+"""Costs in; whether a day's or a month's budget is used up, and until when, out."""
+
+import functools
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+DAY_SECONDS = 86_400
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KEPT = 64  # days and months; room for a clock that jumps
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Which budget is used up, and the seconds until the next one begins."""
+
+    period: str
+    seconds: float
+
+
+class Budget:
+    """What a key has spent per UTC day and month, in nano-USD.
+
+    The wall clock decides which day it is, so a clock that jumps ahead and back finds the
+    same day's sum again. Costs are known when an answer ends: the last ones may go over.
+    """
+
+    __slots__ = ("_days", "_months")
+
+    def __init__(self) -> None:
+        self._days: dict[int, int] = {}
+        self._months: dict[int, int] = {}
+
+    def add(self, day: int, nano_usd: int) -> None:
+        """Count a cost on the day (since 1970) that it happened."""
+        month = month_of(day)
+        for sums, period in ((self._days, day), (self._months, month)):
+            sums[period] = sums.get(period, 0) + nano_usd
+            if len(sums) > _KEPT:
+                del sums[min(sums)]
+
+    def exceeded(self, now: float, per_day: int | None, per_month: int | None) -> Spent | None:
+        """The budget that is used up, if one is."""
+        today = int(now // DAY_SECONDS)
+        if per_month is not None and self._months.get(month_of(today), 0) >= per_month:
+            return Spent("month", _next_month(today) * DAY_SECONDS - now)
+        if per_day is not None and self._days.get(today, 0) >= per_day:
+            return Spent("day", (today + 1) * DAY_SECONDS - now)
+        return None
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def month_of(day: int) -> int:
+    """The month's number, counted from year 0, of a day since 1970."""
+    date = _EPOCH + timedelta(days=day)
+    return date.year * 12 + date.month - 1
+
+
+def month_start(now: float) -> float:
+    """When this month began, UTC."""
+    date = datetime.fromtimestamp(now, UTC)
+    return datetime(date.year, date.month, 1, tzinfo=UTC).timestamp()
+
+
+def _next_month(day: int) -> int:
+    year, month = divmod(month_of(day) + 1, 12)
+    return (datetime(year, month + 1, 1, tzinfo=UTC) - _EPOCH).days

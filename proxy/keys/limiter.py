@@ -1,0 +1,209 @@
+"""Requests of keys in; a lease for each that is within the limits out, or a 429."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from proxy.errors import ConfigError, Forbidden, RateLimited
+from proxy.keys.budget import DAY_SECONDS, Budget, Spent
+from proxy.keys.key import NO_LIMITS, GatewayKey, Limits
+from proxy.keys.window import Window
+from proxy.ledger.usage import Row
+from proxy.wire import Headers
+
+
+class LimitReached(RateLimited):
+    """A limit of the key is used up; `headers` tell the client's SDK when to come back."""
+
+    def __init__(self, message: str, retry_after: float, headers: Headers) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.headers = headers
+
+
+class BudgetSpent(LimitReached):
+    """The key's money is used up; waiting a minute does not help, so SDKs must not retry."""
+
+    type = "insufficient_quota"
+    code = "insufficient_quota"
+
+
+class Meter:
+    """What one key uses at the moment."""
+
+    __slots__ = ("budget", "inside", "requests", "reserved", "tokens")
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self.reserved = 0
+        self.requests = Window()
+        self.tokens = Window()
+        self.budget = Budget()
+
+
+class Lease:
+    """A request that is inside; `leave` exactly when it is over, however it ended."""
+
+    __slots__ = ("_left", "_meter", "_reserved", "headers")
+
+    def __init__(self, meter: Meter | None, reserved: int, headers: Headers) -> None:
+        self._meter = meter
+        self._reserved = reserved
+        self._left = False
+        self.headers = headers
+
+    def leave(self) -> None:
+        """Give the place back; a second time does nothing."""
+        if self._meter is None or self._left:
+            return
+        self._left = True
+        self._meter.inside -= 1
+        self._meter.reserved -= self._reserved
+
+
+FREE = Lease(None, 0, [])
+"""The lease of a caller without limits."""
+
+
+class Limiter:
+    """Limits of one process, exact because nothing in here awaits.
+
+    Rates run on a monotonic clock, budgets on UTC days. Tokens count when an answer reports
+    them; until then the caller's estimate is reserved.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
+        self._wall = wall
+        self._meters: dict[str, Meter] = {}
+
+    def enter(self, key: GatewayKey, tokens: int = 0) -> Lease:
+        """Let a request in that will use about so many tokens. Raises LimitReached."""
+        limits = key.limits
+        if limits is NO_LIMITS or limits == NO_LIMITS:
+            return FREE
+        meter = self._meter(key.name)
+        now = self._clock()
+        meter.requests.move(now)
+        meter.tokens.move(now)
+        self._check_budget(key, meter)
+        _check_inside(limits, meter)
+        _check_requests(limits, meter, now)
+        _check_tokens(limits, meter, now, tokens)
+        meter.inside += 1
+        meter.reserved += tokens
+        meter.requests.add(now, 1)
+        return Lease(meter, tokens, rate_headers(limits, meter, now))
+
+    def charge(self, row: Row) -> None:
+        """Count what a call used and cost; a listener of the ledger."""
+        meter = self._meters.get(row.key)
+        if meter is None:
+            return
+        tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
+        if tokens:
+            meter.tokens.add(self._clock(), tokens)
+        if row.cost_nano_usd:
+            meter.budget.add(int(row.started_at // DAY_SECONDS), row.cost_nano_usd)
+
+    def restore(self, spent: Iterable[tuple[str, int, int]]) -> None:
+        """Take over what the ledger knows of this month, so that a restart refills no budget."""
+        for name, day, nano_usd in spent:
+            self._meter(name).budget.add(day, nano_usd)
+
+    def _meter(self, name: str) -> Meter:
+        meter = self._meters.get(name)
+        if meter is None:
+            meter = self._meters[name] = Meter()
+        return meter
+
+    def _check_budget(self, key: GatewayKey, meter: Meter) -> None:
+        limits = key.limits
+        if limits.budget_day is None and limits.budget_month is None:
+            return
+        spent = meter.budget.exceeded(self._wall(), limits.budget_day, limits.budget_month)
+        if spent is not None:
+            raise _budget_spent(key, spent)
+
+
+def check_model(key: GatewayKey, model: str) -> None:
+    """Raises Forbidden when the key may not use a model."""
+    if not key.allows(model):
+        raise Forbidden(f"The key {key.name} may not use the model {model[:100]}.", param="model")
+
+
+def check_workers(workers: int, keys: Sequence[GatewayKey]) -> None:
+    """Raises ConfigError when processes would each allow the whole of a limit."""
+    limited = [key.name for key in keys if key.revoked_at is None and key.limits != NO_LIMITS]
+    if workers > 1 and limited:
+        raise ConfigError(
+            f"server.workers: each of {workers} processes counts by itself, so the limits of key "
+            f"{limited[0]} would hold {workers} times; run one worker, or take the limits away",
+            param="server.workers",
+        )
+
+
+def rate_headers(limits: Limits, meter: Meter, now: float) -> Headers:
+    """`x-ratelimit-*` as OpenAI sends them, for the limits that there are."""
+    headers: Headers = []
+    if limits.rpm is not None:
+        reset = meter.requests.seconds_until_empty(now)
+        headers += _rate(b"requests", limits.rpm, meter.requests.total, reset)
+    if limits.tpm is not None:
+        used = meter.tokens.total + meter.reserved
+        headers += _rate(b"tokens", limits.tpm, used, meter.tokens.seconds_until_empty(now))
+    return headers
+
+
+def _rate(kind: bytes, limit: int, used: int, reset: float) -> Headers:
+    return [
+        (b"x-ratelimit-limit-" + kind, b"%d" % limit),
+        (b"x-ratelimit-remaining-" + kind, b"%d" % max(0, limit - used)),
+        (b"x-ratelimit-reset-" + kind, b"%.3gs" % reset),
+    ]
+
+
+def _check_inside(limits: Limits, meter: Meter) -> None:
+    if limits.concurrent is not None and meter.inside >= limits.concurrent:
+        raise LimitReached(
+            f"This key may have {limits.concurrent} requests running at once.", 1.0, []
+        )
+
+
+def _check_requests(limits: Limits, meter: Meter, now: float) -> None:
+    if limits.rpm is not None and meter.requests.total >= limits.rpm:
+        wait = meter.requests.seconds_until(now, limits.rpm - 1)
+        raise LimitReached(
+            f"This key may send {limits.rpm} requests per minute; try again in {wait:.0f} s.",
+            wait,
+            rate_headers(limits, meter, now),
+        )
+
+
+def _check_tokens(limits: Limits, meter: Meter, now: float, tokens: int) -> None:
+    if limits.tpm is None:
+        return
+    used = meter.tokens.total + meter.reserved
+    if used < limits.tpm and used + tokens <= limits.tpm:
+        return
+    headers = rate_headers(limits, meter, now)
+    if tokens > limits.tpm:
+        headers.append((b"x-should-retry", b"false"))
+    room = max(0, limits.tpm - meter.reserved - max(1, tokens))
+    wait = max(1.0, meter.tokens.seconds_until(now, room))
+    raise LimitReached(
+        f"This key may use {limits.tpm} tokens per minute; used {used}, this request needs about "
+        f"{tokens}.",
+        wait,
+        headers,
+    )
+
+
+def _budget_spent(key: GatewayKey, spent: Spent) -> BudgetSpent:
+    return BudgetSpent(
+        f"The budget of key {key.name} for this {spent.period} is spent.",
+        spent.seconds,
+        [(b"x-should-retry", b"false")],
+    )

@@ -1,0 +1,100 @@
+"""A secret in, the gateway key it belongs to out; follows the key file while the gateway runs."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from proxy.errors import ConfigError
+from proxy.keys.key import GatewayKey, Proof, read_id
+from proxy.keys.keyfile import Keys, read_keys
+
+_log = structlog.get_logger(__name__)
+
+_NOBODY = Proof("", "0" * 64)
+"""Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret."""
+
+Check = Callable[[Keys], None]
+
+
+class KeyRing:
+    """The keys in force.
+
+    Once there was a key the ring never opens again by itself: a file that is gone or broken
+    leaves the keys as they were. A running answer outlives its key; the next request does not.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        check: Check = lambda keys: None,  # noqa: ARG005 - accepts all
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._path = path
+        self._check = check
+        self._wall = wall
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: Keys = ()
+        self._by_id: dict[str, tuple[Proof, GatewayKey]] = {}
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody needs a key, because none was ever made."""
+        return not self._keys
+
+    @property
+    def keys(self) -> Keys:
+        """All keys, revoked ones too."""
+        return self._keys
+
+    def load(self) -> None:
+        """Read the file. Raises ConfigError for one that is broken or whose limits cannot hold."""
+        stamp = self._read_stamp()
+        keys = read_keys(self._path)
+        if not keys and self._keys:
+            raise ConfigError(f"keys.file: {self._path} holds no keys any more")
+        self._check(keys)
+        self._keys = keys
+        self._by_id = {proof.id: (proof, key) for key in keys for proof in _proofs(key)}
+        self._stamp = stamp
+
+    def find(self, secret: str) -> GatewayKey | None:
+        """Whose secret this is; None when it is nobody's, or revoked."""
+        proof, key = self._by_id.get(read_id(secret) or "", (_NOBODY, None))
+        return key if proof.matches(secret, self._wall()) else None
+
+    def refresh(self) -> bool:
+        """Read the file again if it changed; what is broken is reported and the old keys stay."""
+        stamp = self._read_stamp()
+        if stamp == self._stamp:
+            return False
+        try:
+            self.load()
+        except ConfigError as error:
+            self._stamp = stamp
+            _log.error("keys_not_reloaded", reason=error.message)
+            return False
+        _log.info("keys_reloaded", keys=len(self._keys))
+        return True
+
+    async def watch(self, seconds: float) -> None:
+        """Follow the file; runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(seconds)
+            await asyncio.to_thread(self.refresh)
+
+    def _read_stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _proofs(key: GatewayKey) -> tuple[Proof, ...]:
+    if key.revoked_at is not None:
+        return ()
+    return (key.proof,) if key.previous is None else (key.proof, key.previous)
