@@ -1,19 +1,15 @@
 """What happened in a turn comes in; ledger rows, header values and counts go out."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from proxy.ledger.store import Ledger
-from proxy.ledger.usage import Row, Tokens, TurnRow, read_usage
+from proxy.ledger.usage import Row, TurnRow, read_usage
+from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import RequestPlan
 from proxy.upstream.rounds import Report, Spoken
-from proxy.upstream.target import Target
 from proxy.wire import JSONObject
-
-Price = Callable[[str, Tokens], tuple[int | None, str | None]]
-"""(model, tokens) → (nano-USD, source); (None, None) when the price is unknown."""
 
 
 @dataclass(slots=True)
@@ -24,9 +20,9 @@ class Account:
     """
 
     ledger: Ledger
-    price: Price
+    metrics: Metrics
     request: ChatRequest
-    target: Target
+    provider: str
     model: str
     plan: RequestPlan = field(default_factory=lambda: RequestPlan(None))
     started_at: float = field(default_factory=time.time)
@@ -46,11 +42,6 @@ class Account:
         """Writes the row of one upstream call."""
         self.rounds += 1
         tokens = read_usage(report.usage)
-        answered = report.model
-        cost, source = tokens.cost_nano_usd, "provider"
-        if cost is None:
-            cost, found = self.price(answered or self.model, tokens)
-            source = found or ""
         caller = self.request.caller
         self.ledger.record(
             Row(
@@ -60,15 +51,15 @@ class Account:
                 user=caller.user,
                 context=report.context,
                 round=report.round,
-                provider=self.target.provider,
+                provider=self.provider,
                 model=self.model,
-                answered_model=answered,
+                answered_model=report.model,
                 prompt_tokens=tokens.prompt,
                 cached_tokens=tokens.cached,
                 completion_tokens=tokens.completion,
                 reasoning_tokens=tokens.reasoning,
-                cost_nano_usd=cost,
-                cost_source=source or None,
+                cost_nano_usd=tokens.cost_nano_usd,
+                cost_source=None,
                 started_at=report.started_at,
                 latency_ms=report.latency_ms,
                 tools_sent=report.tools_sent,
@@ -86,7 +77,11 @@ class Account:
         self.closed = True
         caller, plan = self.request.caller, self.plan
         called = {call.name for call in spoken.calls} if spoken else set()
-        predicted = set(plan.predicted)
+        predicted = set(plan.guessed)
+        hits, unused = len(predicted & called), len(predicted - called)
+        missed = len(called & set(plan.discovered))
+        if plan.bypass is None:
+            self._count(hits, unused, missed)
         self.ledger.record_turn(
             TurnRow(
                 request_id=self.request.request_id,
@@ -101,10 +96,22 @@ class Account:
                 deferred=plan.deferred,
                 predicted=len(plan.predicted),
                 discovered=len(plan.discovered),
-                hits=len(predicted & called),
-                unused=len(predicted - called),
-                missed=len(called & set(plan.discovered)),
+                hits=hits,
+                unused=unused,
+                missed=missed,
                 tokens_avoided=plan.saved,
                 detail={"plan": plan.describe()} if plan.bypass is None else None,
             )
         )
+
+    def _count(self, hits: int, unused: int, missed: int) -> None:
+        metrics, plan = self.metrics, self.plan
+        metrics.tools.add("kept", plan.kept)
+        metrics.tools.add("deferred", plan.deferred)
+        metrics.tools.add("predicted", len(plan.guessed))
+        metrics.tools.add("discovered", len(plan.discovered))
+        metrics.predictions.add("hit", hits)
+        metrics.predictions.add("unused", unused)
+        metrics.predictions.add("miss", missed)
+        if plan.saved:
+            metrics.tokens_saved.inc(plan.saved)

@@ -8,15 +8,16 @@ and a ledger row for every upstream call, whatever became of the client
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 import orjson
 
-from proxy.account import Account, Price
+from proxy.account import Account
 from proxy.draft import Draft, Drafter, Opened, list_decisions
-from proxy.errors import UpstreamError, UpstreamTimeout, UsherError
+from proxy.errors import UpstreamTimeout, UsherError
 from proxy.ledger.store import Ledger
+from proxy.observe.metrics import Metrics
 from proxy.plan.chain import extend_chain
 from proxy.plan.exchange import ChatRequest, Reply
 from proxy.plan.plan import RequestPlan
@@ -24,6 +25,7 @@ from proxy.plan.weave import Memento
 from proxy.settings import Settings
 from proxy.stream.meter import Meter
 from proxy.stream.splice import Splicer
+from proxy.stream.watched import Watched
 from proxy.upstream.call import call
 from proxy.upstream.decode import decode_response
 from proxy.upstream.desk import Desk, render_call
@@ -43,7 +45,7 @@ class Crew:
     drafter: Drafter
     transports: Mapping[str, Transport]
     ledger: Ledger
-    price: Price
+    metrics: Metrics
 
 
 class Turn:
@@ -87,25 +89,16 @@ class Turn:
             raise
         headers = response_headers(response.headers)
         headers.extend(_facts(plan, overhead))
-        return Reply(response.status, headers, self._relay(response, account))
-
-    async def _relay(self, response: UpstreamResponse, account: Account) -> AsyncIterator[bytes]:
-        """The upstream's reads as they come, with an eye on the usage that they state."""
         meter = Meter(_content_type(response.headers))
-        outcome = "client_gone"
-        try:
-            async for chunk in response.chunks():
-                meter.feed(chunk)
-                yield chunk
-            outcome = "ok" if response.status < 400 else f"http_{response.status}"
-        except UpstreamError as error:
-            outcome = error.code or "upstream_error"
-            raise
-        finally:
-            usage, model = meter.read()
-            account.enter_single(outcome, usage, model)
+
+        async def end(outcome: str) -> None:
+            if outcome == "ok" and response.status >= 400:
+                outcome = f"http_{response.status}"
+            account.enter_single(outcome, *meter.read())
             account.close(outcome)
             await response.aclose()
+
+        return Reply(response.status, headers, Watched(_metered(response, meter), end))
 
     async def _converse(self, draft: Draft, clock: float) -> Reply:
         """The rounds of a turn whose tools are deferred."""
@@ -135,27 +128,14 @@ class Turn:
             raise
         headers = response_headers(first.headers, altered=True)
         headers.extend(_facts(plan, overhead))
-        body = self._stream(rounds, first, draft, account)
-        return Reply(first.status, headers, body, pings=True)
 
-    async def _stream(
-        self, rounds: Rounds, first: UpstreamResponse, draft: Draft, account: Account
-    ) -> AsyncGenerator[bytes]:
-        options = draft.brief.envelope.get("stream_options")
-        wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-        holds = draft.brief.settings.narration == "hold" or _wants_json(draft)
-        splicer = Splicer(include_usage=wants_usage, hold_text=holds)
-        outcome = "client_gone"
-        try:
-            async with aclosing(rounds.stream(first, splicer)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-            outcome = "failed"
-        except UpstreamError as error:
-            outcome = error.code or "upstream_error"
-            raise
-        finally:
-            account.close(outcome)
+        async def end(outcome: str) -> None:
+            rounds.abandon(outcome)
+            account.close("failed" if outcome == "ok" else outcome)
+            await first.aclose()
+
+        chunks = rounds.stream(first, _make_splicer(draft))
+        return Reply(first.status, headers, Watched(chunks, end), pings=True)
 
     async def _remember(self, draft: Draft, desk: Desk, spoken: Spoken) -> None:
         """Keeps what the client does not see of this turn but its next request needs back."""
@@ -195,7 +175,9 @@ class Turn:
 
     def _account(self, opened: Opened, plan: RequestPlan) -> Account:
         crew = self._crew
-        return Account(crew.ledger, crew.price, opened.request, opened.target, opened.model, plan)
+        return Account(
+            crew.ledger, crew.metrics, opened.request, opened.target.provider, opened.model, plan
+        )
 
 
 @asynccontextmanager
@@ -221,6 +203,7 @@ def _plan_of(draft: Draft, *, decisions: bool = False) -> RequestPlan:
         kept=len(arrangement.eager),
         deferred=tools - len(arrangement.eager) - len(surfaced.names),
         predicted=tuple(surfaced.predicted),
+        guessed=surfaced.guessed,
         discovered=tuple(surfaced.discovered),
         called=draft.history.called,
         saved=draft.toolbox.count_saved(arrangement.declared()),
@@ -256,6 +239,20 @@ def _facts(plan: RequestPlan, overhead: float) -> Headers:
     if plan.saved is not None:
         facts.append((b"x-usher-tokens-saved", str(plan.saved).encode()))
     return facts
+
+
+async def _metered(response: UpstreamResponse, meter: Meter) -> AsyncGenerator[bytes]:
+    """The upstream's reads as they come, with an eye on the usage that they state."""
+    async for chunk in response.chunks():
+        meter.feed(chunk)
+        yield chunk
+
+
+def _make_splicer(draft: Draft) -> Splicer:
+    options = draft.brief.envelope.get("stream_options")
+    wants_usage = isinstance(options, dict) and options.get("include_usage") is True
+    holds = draft.brief.settings.narration == "hold" or _wants_json(draft)
+    return Splicer(include_usage=wants_usage, hold_text=holds)
 
 
 def _wants_json(draft: Draft) -> bool:

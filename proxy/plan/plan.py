@@ -19,7 +19,8 @@ class Decision:
 class RequestPlan:
     """`bypass` names the reason why the request goes up as it came; the rest is for the others.
 
-    `saved` is the number of tokens of schema that were not sent, None while they are not counted.
+    `guessed` are the predictions of this turn alone, those of earlier turns left out. `saved` is
+    the number of tokens of schema that were not sent, None while they are not counted.
     """
 
     bypass: str | None
@@ -27,6 +28,7 @@ class RequestPlan:
     kept: int = 0
     deferred: int = 0
     predicted: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
     discovered: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     saved: int | None = None

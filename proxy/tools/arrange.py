@@ -71,7 +71,7 @@ def arrange(
         kept.extend(pool.values())
         reasons.update(dict.fromkeys(pool, "allowed"))
         pool = {}
-    searching = choice.kind not in ("none", "named") and bool(pool)
+    searching = bool(pool) and _may_search(choice, toolbox)
     surfaced = fold_surfaced(history, predict if searching else _nothing, pool, discovered)
     surfaced.names = cap_surfaced(surfaced.names, history.called, wishes.max_surfaced)
     return Arrangement(
@@ -94,6 +94,13 @@ def _reasons_to_keep(toolbox: Toolbox, history: History, wishes: Wishes) -> dict
         named = (name for name in wishes.choice.names if name in toolbox.deferrable)
         reasons.update(dict.fromkeys(named, "tool_choice"))
     return reasons
+
+
+def _may_search(choice: Choice, toolbox: Toolbox) -> bool:
+    """Whether a choice leaves room for a search; it may also name the search tool itself."""
+    if choice.kind == "named":
+        return toolbox.search_name in choice.names
+    return choice.kind != "none"
 
 
 def _search_raw(toolbox: Toolbox, choice: Choice, pool: Mapping[str, Tool]) -> bytes:

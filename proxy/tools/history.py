@@ -51,11 +51,13 @@ class History:
 class Surfaced:
     """The deferred tools whose schemas are sent, in the order in which they first were.
 
-    A guess is never a discovery: `predicted` and `discovered` are kept apart.
+    A guess is never a discovery: `predicted` and `discovered` are kept apart. `guessed` is the
+    part of `predicted` that belongs to the newest moment, whose worth this turn will show.
     """
 
     names: list[str] = field(default_factory=list)
     predicted: list[str] = field(default_factory=list)
+    guessed: tuple[str, ...] = ()
     discovered: list[str] = field(default_factory=list)
 
     def add(self, names: Iterable[str], kind: list[str] | None = None) -> None:
@@ -153,7 +155,8 @@ def fold_surfaced(
     surfaced = Surfaced()
     for event in history.events:
         if isinstance(event, Asked):
-            surfaced.add((n for n in predict(event.cue) if n in known), surfaced.predicted)
+            surfaced.guessed = tuple(name for name in predict(event.cue) if name in known)
+            surfaced.add(surfaced.guessed, surfaced.predicted)
         else:
             found = discovered.get(event.position, ())
             surfaced.add((n for n in found if n in known), surfaced.discovered)

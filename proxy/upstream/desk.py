@@ -273,7 +273,7 @@ class Desk:
         """The provider's id, or one made from the conversation when it repeats or is missing."""
         if not call_id or call_id in self._ids:
             seed = f"{sorted(self._ids)}{self.round}{position}"
-            call_id = f"call_{xxhash.xxh3_128_hexdigest(seed)[:24]}"
+            call_id = f"call_{xxhash.xxh3_128_hexdigest(seed.encode())[:24]}"
         self._ids.add(call_id)
         return call_id
 

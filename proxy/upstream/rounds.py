@@ -108,6 +108,10 @@ class Rounds:
             self._close_round("client_gone")
             raise
 
+    def abandon(self, outcome: str) -> None:
+        """Reports a call that is still under way when nobody waits for it any more."""
+        self._close_round(outcome)
+
     async def complete(self, response: UpstreamResponse) -> Completed:
         """The whole turn as one JSON reply; an upstream's error is handed on as it is."""
         head: JSONObject | None = None

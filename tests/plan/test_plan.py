@@ -5,7 +5,7 @@ from proxy.plan.plan import Decision, RequestPlan
 
 def test_the_summary_is_the_header() -> None:
     """The header has the four counts in a fixed order."""
-    plan = RequestPlan(None, 10, 2, 6, ("a",), ("b",))
+    plan = RequestPlan(None, 10, 2, 6, ("a",), (), ("b",))
     assert plan.summary() == "kept=2;deferred=6;predicted=1;discovered=1"
 
 

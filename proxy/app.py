@@ -1,0 +1,88 @@
+"""Settings come in; a gateway whose every part was handed its collaborators goes out."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+
+from proxy.draft import Drafter
+from proxy.edge.admit import Gate
+from proxy.edge.auth import Door
+from proxy.edge.exchange import Edge
+from proxy.edge.passthrough import Forward
+from proxy.edge.routes import Extras, build_routes
+from proxy.ledger.priced import make_ledger
+from proxy.ledger.prices import Prices
+from proxy.ledger.store import Ledger
+from proxy.observe.log import configure
+from proxy.observe.metrics import Metrics
+from proxy.settings import Settings
+from proxy.shelf import Shelf
+from proxy.state.memory import MemoryStore
+from proxy.tools.rank import build_lexical
+from proxy.turn import Crew, Turn
+from proxy.upstream.aiohttp_transport import AiohttpTransport
+from proxy.upstream.httpx_transport import HttpxTransport
+from proxy.upstream.litellm_adapter import LitellmTransport
+from proxy.upstream.standin import StandinTransport
+from proxy.upstream.target import Targets
+from proxy.upstream.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A gateway that is ready to be served."""
+
+    app: Starlette
+    gate: Gate
+    turn: Turn
+    ledger: Ledger
+    metrics: Metrics
+
+
+def build_gateway(
+    settings: Settings, data: Path, transports: Mapping[str, Transport] | None = None
+) -> Gateway:
+    """The composition root; `data` is the folder of the ledger.
+
+    `transports` replaces the ways to an upstream by kind of target, for demos and tests.
+    Raises ConfigError for settings that cannot work.
+    """
+    ways = {**_make_transports(settings), **(transports or {})}
+    ledger = make_ledger(settings.ledger, data, Prices(settings.prices))
+    metrics = Metrics()
+    targets = Targets(settings)
+    shelf = Shelf(
+        settings.deferral, settings.prediction, build_lexical, settings.caches.catalogue_bytes
+    )
+    store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
+    turn = Turn(settings, Crew(Drafter(settings, shelf, store), ways, ledger, metrics))
+    edge = Edge(settings.server, Door(), Gate(), metrics, configure(settings.log))
+    forward = Forward(settings, ways, targets, ledger)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await ledger.start()
+        async with asyncio.TaskGroup() as background:
+            watch = background.create_task(metrics.watch_loop())
+            yield
+            watch.cancel()
+        for transport in ways.values():
+            with suppress(OSError):
+                await transport.aclose()
+        await ledger.aclose()
+
+    app = build_routes(edge, turn.chat, forward, Extras(lifespan=lifespan))
+    return Gateway(app, edge.gate, turn, ledger, metrics)
+
+
+def _make_transports(settings: Settings) -> dict[str, Transport]:
+    fast = settings.upstream.transport == "aiohttp"
+    return {
+        "openai": AiohttpTransport() if fast else HttpxTransport(),
+        "litellm": LitellmTransport(),
+        "standin": StandinTransport(),
+    }
