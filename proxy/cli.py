@@ -57,6 +57,27 @@ def check(config: Config = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def demo(as_json: AsJson = False) -> None:
+    """Show the main job in one picture, offline."""
+    from proxy.demo import command
+
+    raise typer.Exit(command.run(as_json=as_json))
+
+
+@app.command()
+def explain(
+    request: Annotated[Path, typer.Argument(help="A chat request as JSON; - reads stdin.")],
+    config: Config = None,
+    header: Annotated[list[str] | None, typer.Option(help="`name: value`, repeatable.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what would be kept, deferred and predicted, and why; nothing is sent."""
+    from proxy.commands import explain as command
+
+    command.run(config, os.environ, request, header or [], as_json=as_json)
+
+
+@app.command()
 def usage(
     config: Config = None,
     by: Annotated[
@@ -111,7 +132,8 @@ def run(words: list[str]) -> int:
     except UsherError as error:
         return fail(error.message, 1)
     except OSError as error:
-        return fail(str(error.strerror or error), 1)
+        place = f"{error.filename}: " if error.filename else ""
+        return fail(f"{place}{(error.strerror or str(error)).lower()}", 1)
     except (typer.Abort, KeyboardInterrupt, asyncio.CancelledError):
         return 130
     return code if isinstance(code, int) else 0

@@ -1,14 +1,18 @@
-"""Settings and command-line flags come in; a running gateway goes out."""
+"""Settings and command-line flags come in; a gateway runs until a signal stops it."""
 
+import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path
 
-from proxy.app import build_app
-from proxy.config import load
+from proxy.app import build_gateway
+from proxy.commands.banner import Start, as_data, as_text
+from proxy.commands.workers import serve_many
+from proxy.config import data_folder, load
 from proxy.configfile import Entry, Key
-from proxy.edge.server import serve
+from proxy.edge.server import Server
 from proxy.errors import ConfigError
 from proxy.settings import Settings
 
@@ -23,6 +27,7 @@ class Flags:
     insecure: bool | None = None
 
     def entries(self) -> dict[Key, Entry]:
+        """The flags that were given, as values that win over the file and the environment."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             ("server", name): Entry(value, f"--{name}")
@@ -32,11 +37,25 @@ class Flags:
 
 
 def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json: bool) -> None:
-    """Serve until a signal stops it."""
+    """Serve until a signal stops it; what is said at the start goes to stdout with `as_json`."""
     forced: dict[Key, Entry] = {("log", "format"): Entry("json", "--json")} if as_json else {}
-    settings = load(path, environ, flags.entries() | forced).settings
+    loaded = load(path, environ, flags.entries() | forced)
+    settings, data = loaded.settings, data_folder(environ)
     refuse_open_address(settings)
-    serve(build_app(settings), settings)
+
+    def announce(port: int) -> None:
+        start = Start(settings, port, data, loaded.path)
+        if as_json:
+            sys.stdout.write(json.dumps(as_data(start)) + "\n")
+            sys.stdout.flush()
+        else:
+            sys.stderr.write(as_text(start) + "\n")
+
+    if settings.server.workers > 1:
+        serve_many(settings, data, announce)
+        return
+    gateway = build_gateway(settings, data)
+    Server(gateway.app, settings.server, gateway.gate, announce).run()
 
 
 def refuse_open_address(settings: Settings) -> None:

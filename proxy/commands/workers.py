@@ -1,0 +1,105 @@
+"""Settings come in; several processes serve one socket until a signal stops them all.
+
+Each process has its own memory: parked rounds, prepared catalogues and metrics are not shared.
+That costs tokens now and then, never an answer.
+"""
+
+import multiprocessing
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import FrameType
+
+from proxy.app import build_gateway
+from proxy.edge.server import Server
+from proxy.errors import UsherError
+from proxy.settings import Settings
+
+BACKLOG = 2048
+SHORTEST_LIFE = 5.0
+"""Seconds; a process that dies sooner would die again, so it is not replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What each process needs to serve; it sends its port through `ready`."""
+
+    settings: Settings
+    data: Path
+    listener: socket.socket
+    ready: Connection
+
+
+class Crew:
+    """The processes; one that dies before a signal came is replaced."""
+
+    def __init__(self, work: Work, size: int) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._work = work
+        self._stopping = False
+        self._hired: dict[BaseProcess, float] = {}
+        for _ in range(size):
+            self._hire()
+
+    def stop(self, _number: int, _frame: FrameType | None) -> None:
+        """Pass the signal on; a second one reaches them too and cuts their drain short."""
+        self._stopping = True
+        for member in self._hired:
+            if member.is_alive():
+                member.terminate()
+
+    def watch(self, ready: Connection, announce: Callable[[int], None]) -> None:
+        """Wait until the last one has ended; `announce` gets the port when the first one serves."""
+        announced = False
+        while self._hired:
+            happened = wait([ready, *(member.sentinel for member in self._hired)])
+            if ready in happened:
+                port = ready.recv()
+                if not announced:
+                    announce(port)
+                announced = True
+            for member in [one for one in self._hired if not one.is_alive()]:
+                self._replace(member)
+
+    def _replace(self, member: BaseProcess) -> None:
+        lived = time.monotonic() - self._hired.pop(member)
+        if self._stopping or member.exitcode == 0:
+            return
+        if lived < SHORTEST_LIFE:
+            self.stop(signal.SIGTERM, None)
+            raise UsherError(f"a process ended {lived:.1f} s after its start: Usher stops")
+        self._hire()
+
+    def _hire(self) -> None:
+        member = self._context.Process(target=serve_one, args=(self._work,))
+        member.start()
+        self._hired[member] = time.monotonic()
+
+
+def serve_many(settings: Settings, data: Path, announce: Callable[[int], None]) -> None:
+    """Serve with `server.workers` processes."""
+    ready, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
+    with listen(settings) as listener, ready, sender:
+        crew = Crew(Work(settings, data, listener, sender), settings.server.workers)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, crew.stop)
+        crew.watch(ready, announce)
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket that all processes accept from."""
+    host, port = settings.server.host.strip("[]"), settings.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+
+
+def serve_one(work: Work) -> None:
+    """One process: its own gateway on the shared socket."""
+    gateway = build_gateway(work.settings, work.data)
+    server = Server(gateway.app, work.settings.server, gateway.gate, work.ready.send)
+    server.run(sockets=[work.listener])

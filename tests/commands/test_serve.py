@@ -1,0 +1,79 @@
+"""`usher serve`: it says where it listens, answers there, and refuses what would be unsafe."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from proxy import cli
+from proxy.commands.serve import Flags, is_loopback
+from tests.commands.conftest import Launch
+
+
+def test_it_serves_until_it_is_told_to_stop(launch: Launch) -> None:
+    """The announced address answers, and SIGTERM ends it with exit code 0."""
+    running = launch()
+    with urllib.request.urlopen(f"{running.url}/readyz", timeout=10) as reply:
+        assert json.load(reply)["status"] == "ok"
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.wait(timeout=20) == 0
+
+
+def test_the_stand_in_answers_a_chat(launch: Launch) -> None:
+    """Without any configuration a chat request is answered, offline."""
+    body = {"model": "stand-in", "messages": [{"role": "user", "content": "hello"}]}
+    request = urllib.request.Request(
+        f"{launch().url}/v1/chat/completions",
+        data=json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        assert json.load(reply)["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_an_open_address_needs_a_word(capsys: pytest.CaptureFixture[str], host: str) -> None:
+    """Listening beyond this machine without keys is refused with the way out."""
+    assert cli.run(["serve", "--host", host]) == 1
+    assert capsys.readouterr().err == (
+        f"usher: server.host: {host} is open to others and no key is asked for; "
+        "use a loopback address or say --insecure\n"
+    )
+
+
+def test_loopback_is_recognised() -> None:
+    """Every spelling of this machine needs no extra word."""
+    assert all(map(is_loopback, ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost"]))
+
+
+def test_a_wrong_flag_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """A value that the setting refuses is reported under the flag's name."""
+    assert cli.run(["serve", "--port", "99999"]) == 1
+    assert capsys.readouterr().err == (
+        "usher: --port: server.port: must be less than or equal to 65535\n"
+    )
+
+
+def test_flags_that_are_not_given_change_nothing() -> None:
+    """Only what was said wins over the configuration."""
+    assert list(Flags(port=1).entries()) == [("server", "port")]
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
+    """When the port is in use the start fails at once and says so."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "proxy.cli", "serve", "--port", port]
+        environ = {"PATH": os.defpath, "USHER_DATA": str(tmp_path)}
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "address already in use" in done.stderr.lower()
+    assert len(done.stderr.splitlines()) == 1
