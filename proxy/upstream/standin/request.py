@@ -55,7 +55,7 @@ def read_request(body: JSONObject) -> Asked:
         offers=tuple(offers),
         search=search,
         bridge=bridge,
-        listed=tuple(_read_listing(search.description)) if search else (),
+        listed=tuple(read_listing(search.description)) if search else (),
         choice=choice,
         parallel=body.get("parallel_tool_calls") is not False,
         schema=_read_format(body.get("response_format")),
@@ -93,7 +93,7 @@ def _is_bridge(offer: Offer) -> bool:
     return bool(_BRIDGE_NAME.fullmatch(offer.name)) and {"name", "arguments"} <= properties.keys()
 
 
-def _read_listing(description: str) -> Iterator[str]:
+def read_listing(description: str) -> Iterator[str]:
     """The names in lines such as `storage_*: blob_get(account), table_list`."""
     for line in description.splitlines():
         head, colon, items = line.partition(": ")

@@ -1,0 +1,1 @@
+"""`usher demo`: the main job in one picture, offline."""

@@ -1,0 +1,42 @@
+"""Nothing comes in; the demo, played with everything off and on, goes to stdout as a report."""
+
+import asyncio
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+
+from proxy.demo.catalogue import load_tools
+from proxy.demo.gateway import serve_gateway
+from proxy.demo.play import Player
+from proxy.demo.report import Run, compare, succeeded
+from proxy.demo.scenario import PROMPTS
+from proxy.demo.table import print_report
+from proxy.ledger.store import UsageQuery
+from proxy.wire import JSONObject
+
+
+def run(*, as_json: bool) -> int:
+    """Show the demo; the exit code is 1 when it does not show what it should."""
+    report = make_report()
+    if as_json:
+        sys.stdout.write(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        print_report(report)
+    return 0 if succeeded(report) else 1
+
+
+def make_report() -> JSONObject:
+    """Play all prompts twice and compare."""
+    tools = load_tools()
+    names = [tool["function"]["name"] for tool in tools]
+    off, on = (_play(tools, defer=defer) for defer in (False, True))
+    return compare(PROMPTS, names, off, on)
+
+
+def _play(tools: list[JSONObject], *, defer: bool) -> Run:
+    with TemporaryDirectory() as folder, serve_gateway(Path(folder), defer=defer) as live:
+        played = Player(live, tools).play(PROMPTS)
+        query = UsageQuery(by=("context",))
+        return Run(played, asyncio.run(live.gateway.ledger.usage(query)))

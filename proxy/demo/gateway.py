@@ -1,0 +1,63 @@
+"""Settings come in; a gateway that listens on loopback, in front of the stand-in, goes out."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from proxy.app import Gateway, build_gateway
+from proxy.edge.server import Server
+from proxy.settings import Deferral, Log, Mode, Prediction, Settings
+from proxy.settings import Server as ServerSettings
+from proxy.upstream.standin import Script, StandinTransport
+
+START_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A running gateway and everything that its upstream received."""
+
+    gateway: Gateway
+    url: str
+    upstream: Script
+
+
+@contextmanager
+def serve_gateway(data: Path, *, defer: bool) -> Iterator[Live]:
+    """Run a gateway in a thread, with everything at its default or with everything off."""
+    upstream = Script()
+    settings = _make_settings(defer=defer)
+    transport = StandinTransport(upstream, cache=True)
+    gateway = build_gateway(settings, data, {"standin": transport})
+    listening: Future[int] = Future()
+    server = Server(gateway.app, settings.server, gateway.gate, listening.set_result)
+    thread = threading.Thread(target=_run, args=(server, listening), name="usher-demo")
+    thread.start()
+    try:
+        port = listening.result(START_SECONDS)
+        yield Live(gateway, f"http://127.0.0.1:{port}/v1", upstream)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _run(server: Server, listening: "Future[int]") -> None:
+    """Serve; whoever waits for the port hears of a failure to start, too."""
+    try:
+        server.run()
+    finally:
+        if not listening.done():
+            listening.set_exception(OSError("the demo's gateway did not start"))
+
+
+def _make_settings(*, defer: bool) -> Settings:
+    mode: Mode = "on" if defer else "off"
+    return Settings(
+        server=ServerSettings(port=0, drain_seconds=1.0),
+        deferral=Deferral(mode=mode),
+        prediction=Prediction(mode=mode),
+        log=Log(level="error"),
+    )
