@@ -150,6 +150,9 @@ class Classification(JudgeSection):
     )
     chat: ChatJudge = Field(ChatJudge(), description="A chat model that emulates decisions.")
     timeout_ms: int = Field(2_500, ge=1, description="Deadline of judgments that set none.")
+    serve_timeout_ms: int = Field(
+        30_000, ge=1, description="Deadline of decisions that clients ask for by HTTP."
+    )
     max_retries: int = Field(1, ge=0, le=5, description="Further attempts within the deadline.")
     fuse: bool = Field(True, description="One request per turn for tools and memory; off: two.")
     breaker_failures: int = Field(

@@ -13,10 +13,14 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """After how many failures in a row a judge is left alone, and for how long."""
+    """After how many failures in a row a judge is left alone, and for how long.
+
+    `forgiving` judges are never left alone for good: their model's name and key are a client's.
+    """
 
     failures: int = 3
     seconds: float = 30.0
+    forgiving: bool = False
 
 
 class Breaker:
@@ -53,7 +57,7 @@ class Breaker:
             self._open_until = max(self._open_until, self._clock() + pause)
 
     def _pause(self, failed: Failed, probing: bool) -> float | None:
-        if failed.status in {401, 404}:
+        if failed.status in {401, 404} and not self._patience.forgiving:
             return _NEVER
         if failed.failure in {Failure.PAYMENT, Failure.UNAUTHORIZED}:
             return NO_CREDIT_SECONDS
