@@ -63,7 +63,9 @@ class Player:
                 if not prompt.follows:
                     messages = list(prompt.earlier)
                 messages.append({"role": "user", "content": prompt.text})
-                played.append(self._turn(client, messages))
+                played.append(
+                    self._turn(client.with_options(default_headers=prompt.headers), messages)
+                )
         return played
 
     def _turn(self, client: OpenAI, messages: list[JSONObject]) -> Played:

@@ -41,6 +41,7 @@ def _turn(prompt: Prompt, off: Played, on: Played) -> JSONObject:
     expected = () if prompt.expected is None else (prompt.expected,)
     return {
         "prompt": prompt.text,
+        "headers": dict(prompt.headers),
         "off": {"tools": before.tools, "tool_tokens": before.tool_tokens},
         "on": {
             "tools": after.tools,

@@ -1,6 +1,7 @@
 """Nothing comes in; the prompts of the demo, and the tool that each of them is about, come out."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from proxy.wire import JSONObject
@@ -11,13 +12,14 @@ class Prompt:
     """One user message: `expected` is the tool that answers it, None for small talk.
 
     `follows` continues the conversation of the prompt before; `earlier` is what was said before
-    it otherwise.
+    it otherwise. `headers` go along with its requests.
     """
 
     text: str
     expected: str | None
     follows: bool = False
     earlier: tuple[JSONObject, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 PROMPTS: Final = (
@@ -27,10 +29,11 @@ PROMPTS: Final = (
         "thanks, that was really helpful",
         None,
         earlier=(
-            {"role": "user", "content": "What does a storage account cost?"},
-            {"role": "assistant", "content": "That depends on its size and its redundancy."},
+            {"role": "user", "content": "Can you explain what a closure is?"},
+            {"role": "assistant", "content": "A function that remembers where it was made."},
         ),
     ),
     Prompt("サブスクリプション内の仮想マシンの一覧を表示して", "compute_vm_get"),
-    Prompt("Which redis caches do I have?", "redis_list"),
+    # Without prediction the tool can only be found by a search.
+    Prompt("Show me my MySQL servers", "mysql_list", headers={"x-usher-predict": "off"}),
 )

@@ -1,5 +1,6 @@
 """The demo's comparison comes in; tables for people go out."""
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.table import Table
 
@@ -17,13 +18,12 @@ def print_report(report: JSONObject, console: Console | None = None) -> None:
         f"every tool still listed: {_yes(report['all_listed'])}"
         f" · answers equal in both runs: {_yes(report['answers_equal'])}"
     )
-    parts = (HEADLINE, "", _sizes(report), "", _ways(report), "", _books(report), "", verdicts)
+    parts = (HEADLINE, "", _sizes(report), _ways(report), _books(report), verdicts)
     (console or Console(highlight=False)).print(Group(*parts))
 
 
 def _sizes(report: JSONObject) -> Table:
-    table = Table(title="What the upstream received", title_justify="left")
-    table.add_column("prompt", overflow="fold")
+    table = _table("What the upstream received", "prompt")
     for heading in ("tools off", "tokens off", "tools on", "tokens on", "cut"):
         table.add_column(heading, justify="right")
     for turn in report["turns"]:
@@ -35,27 +35,41 @@ def _sizes(report: JSONObject) -> Table:
 
 
 def _ways(report: JSONObject) -> Table:
-    table = Table(title="How the model got its tool", title_justify="left")
-    table.add_column("prompt", overflow="fold")
-    table.add_column("rounds", justify="right")
-    for heading in ("predicted", "discovered", "called"):
-        table.add_column(heading, overflow="fold")
+    table = _table("How the model got its tool", "prompt")
+    for heading in ("rounds", "predicted", "discovered"):
+        table.add_column(heading, justify="right")
+    table.add_column("called")
+    table.add_column("it was")
     for turn in report["turns"]:
-        lists = ("\n".join(turn[key]) or "–" for key in ("predicted", "discovered", "called"))
-        table.add_row(turn["prompt"], str(turn["rounds"]), *lists)
+        counts = (turn["rounds"], len(turn["predicted"]), len(turn["discovered"]))
+        called = ", ".join(turn["called"]) or "–"
+        table.add_row(turn["prompt"], *(str(count) for count in counts), called, _way(turn))
     return table
 
 
+def _way(turn: JSONObject) -> str:
+    """How the called tools came into the request."""
+    if not turn["called"]:
+        return "–"
+    found = any(name in turn["discovered"] for name in turn["called"])
+    return "found by a search" if found else "there from the start"
+
+
 def _books(report: JSONObject) -> Table:
-    table = Table(title="The ledger", title_justify="left")
-    table.add_column("run")
-    table.add_column("context")
+    table = _table("The ledger", "run", "context")
     for heading in ("calls", "prompt tokens", "of them cached", "completion tokens"):
         table.add_column(heading, justify="right")
     for run, rows in report["usage"].items():
         for row in rows:
             keys = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")
             table.add_row(run, row["context"], *(_number(row.get(key)) for key in keys))
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column, overflow="fold")
     return table
 
 
