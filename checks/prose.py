@@ -1,7 +1,9 @@
 """Sources and committed texts come in; broken house rules that no linter knows go out."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,10 @@ from checks.sources import Source, read_sources, read_texts
 
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "handler", "common", "misc", "base"}
 GUARDS = 2
-SUPPRESSION = re.compile(r"#\s*(noqa|type:\s*ignore|pragma:)(?P<rest>[^#]*)(?P<reason>#.*)?$")
+SUPPRESSION = re.compile(
+    r"#\s*(?:noqa(?::\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?|type:\s*ignore(?:\[[\w,\s-]+\])?|pragma:.*)"
+    r"(?P<reason>.*)"
+)
 FORBIDDEN_TEXT = {
     "a package registry's address": re.compile(
         r"https?://[^\s/]*(?:pypi\.org|pythonhosted\.org|npmjs\.org|npmjs\.com|npmmirror)"
@@ -37,10 +42,17 @@ def check_source(source: Source) -> Iterator[str]:
     opening = (ast.get_docstring(source.tree) or "").split("\n\n")[0]
     if source.text.strip() and not opening.endswith((".", ":", "!", "?")):
         yield f"{source.path}:1: open the module with one sentence: what enters, what leaves"
-    for number, line in enumerate(source.text.splitlines(), 1):
-        match = SUPPRESSION.search(line)
-        if match and not (match["reason"] or " - " in match["rest"]):
+    for number, comment in read_comments(source):
+        match = SUPPRESSION.match(comment)
+        if match and not re.search(r"\w+ \w+", match["reason"]):
             yield f"{source.path}:{number}: say in a few words why this is silenced"
+
+
+def read_comments(source: Source) -> Iterator[tuple[int, str]]:
+    """Each comment with its line; a text that only looks like one is none."""
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
 
 
 def check_names(source: Source) -> Iterator[str]:
@@ -57,12 +69,17 @@ def check_tests(source: Source) -> Iterator[str]:
 
 
 def check_guards(sources: list[Source]) -> list[str]:
-    """`except Exception` stands in two places at most: the judge's and the after-work's guard."""
+    """`except Exception` stands in two places at most: the judge's and the after-work's guard.
+
+    Tidying up and raising again is no guard.
+    """
     places = [
         f"{source.path}:{node.lineno}"
         for source in sources
         for node in ast.walk(source.tree)
-        if isinstance(node, ast.ExceptHandler) and (node.type is None or _is_broad(node.type))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or _is_broad(node.type))
+        and not _passes_on(node)
     ]
     return [f"{place}: a broad except; the two guards are spent" for place in places[GUARDS:]]
 
@@ -75,6 +92,12 @@ def check_text(path: Path, text: str) -> Iterator[str]:
         for what, pattern in FORBIDDEN_TEXT.items():
             if pattern.search(line):
                 yield f"{path}:{number}: {what}"
+
+
+def _passes_on(node: ast.ExceptHandler) -> bool:
+    """Whether the handler only tidies up and lets the error go on."""
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
 
 
 def _is_broad(node: ast.expr) -> bool:

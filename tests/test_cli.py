@@ -85,4 +85,4 @@ def offers_json(command: object) -> bool:
     below = getattr(command, "commands", None)
     if below:
         return all(offers_json(inner) for inner in below.values())
-    return any("--json" in parameter.opts for parameter in command.params)  # type: ignore[attr-defined] # click's
+    return any("--json" in parameter.opts for parameter in command.params)  # type: ignore[attr-defined] # click's own type
