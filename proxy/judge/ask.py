@@ -7,7 +7,7 @@ attempt becomes one ledger row, whatever happens.
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from structlog.typing import FilteringBoundLogger
@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from proxy.judge.books import Prices, make_row
 from proxy.judge.breaker import Breaker
 from proxy.judge.cache import AnswerCache
+from proxy.judge.calibrate import Lock, find_drift
 from proxy.judge.deadline import Deadline
 from proxy.judge.failures import Failed, Failure
 from proxy.judge.job import Attempt, Backend, Job, Purpose
@@ -49,12 +50,13 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Everything a judge works with: prices, where rows go, kept answers, the log."""
+    """Everything a judge works with: prices, where rows go, kept answers, the log, the lock."""
 
     prices: Prices
     record: Callable[[Row], None]
     cache: AnswerCache
     log: FilteringBoundLogger
+    lock: Lock = field(default_factory=dict)
 
 
 class Judge:
@@ -63,6 +65,7 @@ class Judge:
     def __init__(self, chain: Sequence[Member], desk: Desk) -> None:
         self.chain = tuple(chain)
         self._desk = desk
+        self._warned: set[str] = set()
 
     @property
     def remote(self) -> bool:
@@ -87,7 +90,17 @@ class Judge:
             job = self._open(whole, member, found)
             if job.questions:
                 await self._ask(member, self._timed(job, position), found)
-        return _conclude(questions, found, begun)
+        verdict = _conclude(questions, found, begun)
+        if self._desk.lock:
+            self._warn_of_drift(verdict, hashes)
+        return verdict
+
+    def _warn_of_drift(self, verdict: Verdict, hashes: Mapping[str, str]) -> None:
+        """Say once that a threshold was measured with something else."""
+        for drift in find_drift(self._desk.lock, verdict, hashes):
+            if drift not in self._warned:
+                self._warned.add(drift)
+                self._desk.log.warning("calibration_drift", detail=drift)
 
     def _open(self, whole: Job, member: Member, found: Gathered) -> Job:
         """The part of a job that is still unanswered and that this backend can answer."""

@@ -16,6 +16,7 @@ from proxy.judge.ask import Desk, Judge, Member
 from proxy.judge.books import Prices
 from proxy.judge.breaker import Breaker, Patience
 from proxy.judge.cache import AnswerCache
+from proxy.judge.calibrate import Lock, read_lock
 from proxy.judge.chat import ChatBackend, Style
 from proxy.judge.embedded import EmbeddedBackend, Model
 from proxy.judge.exchange import Endpoint, Exchange
@@ -59,6 +60,7 @@ class Judges:
             around.record,
             AnswerCache(own.cache_seconds, own.cache_entries),
             around.log,
+            _read_lock(own.calibration),
         )
         self._patience = Patience(own.breaker_failures, own.breaker_seconds)
         self.default = self._judge(list(self._chain(own)))
@@ -85,6 +87,11 @@ class Judges:
                 self._named.popitem(last=False)
         self._named.move_to_end(key)
         return judge
+
+    @property
+    def lock(self) -> Lock:
+        """The calibrated thresholds, by question."""
+        return self._desk.lock
 
     def names(self) -> Mapping[str, str]:
         """The decision models that are served here, with a description each."""
@@ -173,6 +180,15 @@ def _chosen(own: Classification) -> Mapping[str, DecisionProvider]:
         known = ", ".join(["auto", "chat", "embedded", "replay", *own.providers, *PRESETS])
         raise ConfigError(f"classification.backend: {own.backend} is none of {known}")
     return {own.backend: DecisionProvider.model_validate({"preset": preset})}
+
+
+def _read_lock(path: str | None) -> Lock:
+    if path is None:
+        return {}
+    try:
+        return read_lock(Path(path).read_bytes())
+    except OSError:
+        raise ConfigError(f"classification.calibration: {path} cannot be read") from None
 
 
 def _read_recording(path: str | None) -> Recording:
