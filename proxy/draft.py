@@ -115,6 +115,7 @@ class Drafter:
             stream=envelope.flag("stream"),
             ask_usage=opened.target.ask_usage,
             model=opened.target.model,
+            hold_text=settings.narration == "hold" or _wants_json(envelope),
         )
         link = links[-1] if links else ""
         return Draft(opened, toolbox, arrangement, history, choice, brief, link)
@@ -175,6 +176,12 @@ def _reason_to_keep(toolbox: Toolbox, history: History, choice: Choice) -> str |
         ("tool_choice", choice.kind == "named" and choice.names[0] not in known),
     )
     return next((reason for reason, holds in checks if holds), None)
+
+
+def _wants_json(envelope: Envelope) -> bool:
+    """Whether text before a tool call would spoil a reply that must be JSON."""
+    wanted = envelope.get("response_format")
+    return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
 
 
 def _count(raw: memoryview) -> int:

@@ -251,14 +251,7 @@ async def _metered(response: UpstreamResponse, meter: Meter) -> AsyncGenerator[b
 def _make_splicer(draft: Draft) -> Splicer:
     options = draft.brief.envelope.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-    holds = draft.brief.settings.narration == "hold" or _wants_json(draft)
-    return Splicer(include_usage=wants_usage, hold_text=holds)
-
-
-def _wants_json(draft: Draft) -> bool:
-    """Whether text before a tool call would spoil a reply that must be JSON."""
-    wanted = draft.brief.envelope.get("response_format")
-    return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
+    return Splicer(include_usage=wants_usage, hold_text=draft.brief.hold_text)
 
 
 def _content_type(headers: Headers) -> bytes:

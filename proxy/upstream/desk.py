@@ -56,6 +56,7 @@ class Brief:
     """The facts of a turn that do not change between its rounds.
 
     `messages` is the raw array with parked rounds woven in; `ids` are the call ids it uses.
+    `hold_text` keeps the text of hidden rounds from the client.
     """
 
     envelope: Envelope
@@ -68,6 +69,7 @@ class Brief:
     stream: bool
     ask_usage: bool
     model: str | None = None
+    hold_text: bool = False
 
 
 @dataclass(slots=True)
@@ -125,6 +127,10 @@ class Desk:
         """The names whose calls are the client's for certain, so they may stream at once."""
         hidden = {self.brief.toolbox.search_name}
         return self.brief.arrangement.declared() - hidden
+
+    def names(self) -> list[str]:
+        """The other names that the model knows: listed tools and the search tool."""
+        return [*self.brief.arrangement.pool, self.brief.toolbox.search_name]
 
     def close(self) -> None:
         """Makes the next round the last one."""

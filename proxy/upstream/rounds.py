@@ -124,7 +124,7 @@ class Rounds:
             head = head or answer.head
             settled = self._settle(answer)
             if not settled.again:
-                spoken = Spoken("\n\n".join(text for text in self._texts if text), settled.calls)
+                spoken = Spoken(self._join_texts(), settled.calls)
                 await self._finish(spoken)
                 body = self._render(body, head, spoken, answer)
                 return Completed(response.status, response.headers, body, spoken)
@@ -149,7 +149,7 @@ class Rounds:
         again = True
         while again:
             visible = self.desk.visible()
-            splicer.start_round(visible)
+            splicer.start_round(visible, self.desk.names())
             async with aclosing(self._relay(response, splicer)) as relayed:
                 async for chunk in relayed:
                     yield chunk
@@ -231,6 +231,14 @@ class Rounds:
         self._current.context = settled.context
         self._close_round("ok")
         return settled
+
+    def _join_texts(self) -> str:
+        """The text of all rounds as the client gets it, joined as in a stream."""
+        text = ""
+        for said in self._texts[-1:] if self.desk.brief.hold_text else self._texts:
+            apart = bool(text and said) and not (text[-1].isspace() or said.startswith("\n"))
+            text += f"\n\n{said}" if apart else said
+        return text
 
     def _close_round(self, outcome: str) -> None:
         """Reports the call under way, once."""
