@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -55,7 +56,11 @@ def find_commands() -> list[str]:
 
 
 def _names(group: TyperGroup, path: str) -> Iterator[str]:
-    for name, command in group.commands.items():
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None:
+            continue
         yield f"{path} {name}"
         if isinstance(command, TyperGroup):
             yield from _names(command, f"{path} {name}")

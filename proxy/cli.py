@@ -7,19 +7,41 @@ they need.
 import asyncio
 import os
 import sys
+from importlib import import_module
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated
 
 import typer
-from typer._click.exceptions import ClickException, UsageError  # typer keeps its own copy of click
-from typer.main import get_command
+from typer._click.core import Command, Context  # typer keeps its own copy of click
+from typer._click.exceptions import ClickException, UsageError
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 from proxy.errors import UsherError
 
+GROUPS = {"key": "proxy.commands.key"}
+"""Commands with commands of their own: name and the module whose `app` they are."""
+
+
+class Commands(TyperGroup):
+    """Usher's commands; a group is imported when it is named, or when the help lists it."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        return [*super().list_commands(ctx), *GROUPS]
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        if cmd_name not in GROUPS:
+            return super().get_command(ctx, cmd_name)
+        group = get_group(import_module(GROUPS[cmd_name]).app)
+        group.name = cmd_name
+        return group
+
+
 app = typer.Typer(
     name="usher",
+    cls=Commands,
     help="An OpenAI-compatible gateway that takes tool schemas out of the prompt.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -125,6 +147,8 @@ def run(words: list[str]) -> int:
     try:
         code = get_command(app).main(words or ["--help"], "usher", standalone_mode=False)
     except UsageError as error:
+        if not error.format_message():  # a group without a word: its help was shown
+            return 0
         hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         return fail(error.format_message() + hint, 2)
     except ClickException as error:
