@@ -1,6 +1,7 @@
 """Settings and command-line flags come in; a gateway runs until a signal stops it."""
 
 import json
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,6 +16,8 @@ from proxy.configfile import Entry, Key
 from proxy.edge.server import Server
 from proxy.errors import ConfigError
 from proxy.settings import Settings
+
+BACKLOG = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,23 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
         else:
             sys.stderr.write(as_text(start) + "\n")
 
-    if settings.server.workers > 1:
-        serve_many(settings, data, announce)
-        return
-    gateway = build_gateway(settings, data)
-    Server(gateway.app, settings.server, gateway.gate, announce).run()
+    with listen(settings) as listener:
+        if settings.server.workers > 1:
+            serve_many(settings, data, listener, announce)
+            return
+        gateway = build_gateway(settings, data)
+        Server(gateway.app, settings.server, gateway.gate, announce).run(sockets=[listener])
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket to accept from; raises ConfigError when it can't be had."""
+    host, port = settings.server.host.strip("[]"), settings.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"server: cannot listen on {host}:{port}: {reason}") from None
 
 
 def refuse_open_address(settings: Settings) -> None:

@@ -20,7 +20,6 @@ from proxy.edge.server import Server
 from proxy.errors import UsherError
 from proxy.settings import Settings
 
-BACKLOG = 2048
 SHORTEST_LIFE = 5.0
 """Seconds; a process that dies sooner would die again, so it is not replaced."""
 
@@ -81,21 +80,16 @@ class Crew:
         self._hired[member] = time.monotonic()
 
 
-def serve_many(settings: Settings, data: Path, announce: Callable[[int], None]) -> None:
-    """Serve with `server.workers` processes."""
+def serve_many(
+    settings: Settings, data: Path, listener: socket.socket, announce: Callable[[int], None]
+) -> None:
+    """Serve a socket with `server.workers` processes."""
     ready, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    with listen(settings) as listener, ready, sender:
+    with ready, sender:
         crew = Crew(Work(settings, data, listener, sender), settings.server.workers)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, crew.stop)
         crew.watch(ready, announce)
-
-
-def listen(settings: Settings) -> socket.socket:
-    """The socket that all processes accept from."""
-    host, port = settings.server.host.strip("[]"), settings.server.port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
 def serve_one(work: Work) -> None:
