@@ -87,6 +87,10 @@ class CallAssembler:
             pairs.append((call, fragment))
         return pairs
 
+    def latest(self, index: int) -> OpenCall | None:
+        """The call that a further piece under this index belongs to."""
+        return next((call for call in reversed(self.calls) if call.index == index), None)
+
     def _index(self, fragment: JSONObject) -> int:
         index = fragment.get("index")
         return index if isinstance(index, int) else len(self.calls)

@@ -1,26 +1,40 @@
 """The data of one event comes in; a typed text chunk, or its whole JSON, goes out.
 
-Nearly every event of a stream is a piece of text. Its type is written down here, and decoding
-against that type both finds the text and proves that the event holds nothing else that matters.
+Nearly every event of a stream is a piece of text or of a call's arguments. Its type is written
+down here: decoding against it finds the text and proves that nothing else in there matters.
 """
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from proxy.wire import JSON
 
 
+class Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    arguments: str
+    name: Literal[""] | None = None
+
+
+class Piece(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A further piece of a call's arguments: what a fragment is that opens no call."""
+
+    index: int
+    function: Function
+    id: Literal[""] | None = None
+    type: str | None = None
+
+
 class Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A delta of words alone; any other field with a value makes the chunk no text chunk."""
+    """A delta of words or arguments; a value in any other field makes the chunk no text chunk."""
 
     role: str | None = None
     content: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
     refusal: str | None = None
-    tool_calls: None = None
+    tool_calls: Annotated[list[Piece], msgspec.Meta(max_length=1)] | None = None
     function_call: None = None
     audio: None = None
 
@@ -33,9 +47,9 @@ class Choice(msgspec.Struct, gc=False):
 
 
 class TextChunk(msgspec.Struct, gc=False):
-    """A chunk with one choice that only says something: no calls, no end, no usage, no error."""
+    """A chunk with one choice that only says something: no new call, end, usage or error."""
 
-    choices: Annotated[list[Choice], msgspec.Meta(min_length=1, max_length=1)]
+    choices: tuple[Choice]
     id: str | None = None
     created: int | float | None = None
     model: str | None = None
@@ -45,16 +59,9 @@ class TextChunk(msgspec.Struct, gc=False):
     error: None = None
 
 
-_TEXT = msgspec.json.Decoder(TextChunk)
+decode_text = msgspec.json.Decoder(TextChunk).decode
+"""Raises ValueError or RecursionError for whatever is no text chunk."""
 _ANY = msgspec.json.Decoder()
-
-
-def read_text(data: bytes) -> TextChunk | None:
-    """The chunk when it is a text chunk, else None."""
-    try:
-        return _TEXT.decode(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 def load(data: bytes) -> JSON:
@@ -88,16 +95,34 @@ def load_object(text: str) -> JSON:
     return value if isinstance(value, dict) else None
 
 
-def drop_null_usage(data: bytes) -> bytes | None:
-    """A text chunk's data without its `"usage":null`, None when bytes alone cannot tell.
+class Field(NamedTuple):
+    """A field as it may be spelled in a chunk, comma included, with the key's offset in each."""
 
-    Quotes inside strings are escaped, so a single `"usage"` in a chunk that has that key is it.
+    key: bytes
+    spellings: tuple[tuple[int, bytes], ...]
+
+
+NULL_USAGE = Field(b'"usage"', ((1, b',"usage":null'), (2, b', "usage": null')))
+ROLE = Field(
+    b'"role"',
+    (
+        (0, b'"role":"assistant",'),
+        (0, b'"role": "assistant", '),
+        (1, b',"role":"assistant"'),
+        (2, b', "role": "assistant"'),
+    ),
+)
+
+
+def cut_field(data: bytes, field: Field) -> bytes | None:
+    """A text chunk's data without a field that it has; None when bytes alone cannot tell.
+
+    Quotes inside strings are escaped, so a key that stands there once in quotes is that field.
     """
-    at = data.rfind(b'"usage"')
-    if at != data.find(b'"usage"'):
+    at = data.rfind(field.key)
+    if at != data.find(field.key):
         return None
-    for field in (b',"usage":null', b', "usage": null'):
-        start = at - field.index(b'"')
-        if data.startswith(field, start):
-            return data[:start] + data[start + len(field) :]
+    for offset, spelling in field.spellings:
+        if data.startswith(spelling, at - offset):
+            return data[: at - offset] + data[at - offset + len(spelling) :]
     return None

@@ -1,5 +1,6 @@
 """The chunks of one upstream round, or its JSON reply, come in; one Answer goes out."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -16,7 +17,7 @@ from proxy.stream.calls import (
     read_name,
 )
 from proxy.stream.chunk import Delta
-from proxy.stream.head import note_head
+from proxy.stream.head import note_head, read_head
 from proxy.wire import JSON, JSONObject
 
 __all__ = ["Answer", "Call", "Collector", "read_completion", "read_error", "sum_usage"]
@@ -53,11 +54,12 @@ class Collector:
         self.finish_reason: str | None = None
         self.error: JSONObject | None = None
         self.done = False
+        self._latest: tuple[JSON, ...] = ()
         self._salt = salt
         self._role: str | None = None
-        self._texts: dict[str, list[str]] = {}
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)
         self._fields: JSONObject = {}
-        self._assembler = CallAssembler()
+        self.assembler = CallAssembler()
 
     def add(self, chunk: JSON) -> None:
         """Take a whole chunk; anything but an object is passed over."""
@@ -69,7 +71,10 @@ class Collector:
 
     def add_top(self, chunk: JSONObject) -> None:
         """Take what a chunk says outside its choices."""
-        note_head(self.head, chunk)
+        head = read_head(chunk)
+        if head != self._latest:
+            self._latest = head
+            note_head(self.head, chunk)
         usage = chunk.get("usage")
         if usage and isinstance(usage, dict):
             self.usage = usage
@@ -90,12 +95,15 @@ class Collector:
                 self._role = self._role or value
             elif key != "tool_calls" and value is not None:
                 self._grow(key, value)
-        return self._assembler.add(delta.get("tool_calls"), self._seed())
+        return self.assembler.add(delta.get("tool_calls"), self._seed())
 
     def add_text(self, delta: Delta) -> None:
-        """Take the delta of a text chunk: the quick way to `add`."""
+        """Take the words of a text chunk's delta: the quick way to `add`."""
         if delta.content is not None:
-            self._say("content", delta.content)
+            if self._fields:
+                self._say("content", delta.content)
+            else:
+                self._texts["content"].append(delta.content)
         if delta.reasoning_content is not None:
             self._say("reasoning_content", delta.reasoning_content)
         if delta.reasoning is not None:
@@ -109,7 +117,7 @@ class Collector:
         """The round so far."""
         calls = [
             Call(index, call.fix_id(), call.name, call.arguments, call.object())
-            for index, call in enumerate(self._assembler.calls)
+            for index, call in enumerate(self.assembler.calls)
         ]
         return Answer(
             message=self._message([call.raw for call in calls]),
@@ -132,11 +140,11 @@ class Collector:
         return message | {"tool_calls": calls} if calls else message
 
     def _say(self, key: str, text: str) -> None:
-        parts = self._fields.get(key)
+        parts = self._fields.get(key) if self._fields else None
         if isinstance(parts, list):
             parts.append(_text_part(text))
         else:
-            self._texts.setdefault(key, []).append(text)
+            self._texts[key].append(text)
 
     def _grow(self, key: str, value: JSON) -> None:
         if isinstance(value, str):

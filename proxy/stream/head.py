@@ -8,6 +8,11 @@ from proxy.wire import JSON, JSONObject
 FIELDS = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
+def read_head(chunk: JSONObject) -> tuple[JSON, ...]:
+    get = chunk.get
+    return get("id"), get("created"), get("model"), get("system_fingerprint"), get("service_tier")
+
+
 def note_head(head: JSONObject, chunk: JSONObject) -> None:
     """Keep the first real value of each field: Azure opens with an empty id and model."""
     for name in FIELDS:
@@ -26,26 +31,25 @@ class Head:
     def __init__(self) -> None:
         self.values: JSONObject = {}
         self._known: tuple[JSON, ...] | None = None
+        self._edits: JSONObject = {}
         self._old = self._new = b""
 
     def start_round(self) -> None:
         self._known = None
 
+    def chunk(self) -> JSONObject:
+        """The beginning of a chunk of our own."""
+        values = self.values
+        first = {"id": values.get("id"), "object": "chat.completion.chunk"}
+        return first | {"created": values.get("created"), "model": values.get("model")} | values
+
     def stamp(self, chunk: JSONObject, data: bytes) -> bool:
         """Set the fields in `chunk`, read from `data`; true when that changed it."""
-        note_head(self.values, chunk)
-        values = self.values
-        edits = {
-            name: values[name]
-            for name in FIELDS
-            if name in chunk and name in values and chunk[name] != values[name]
-        }
-        self._known = tuple(map(chunk.get, FIELDS))
-        self._old = self._new = b""
-        if edits:
-            self._learn(chunk, data, edits)
-            chunk.update(edits)
-        return bool(edits)
+        head = read_head(chunk)
+        if head != self._known:
+            self._meet(head, chunk, data)
+        chunk.update(self._edits)
+        return bool(self._edits)
 
     def rewrite(self, chunk: TextChunk, data: bytes) -> bytes | None:
         """`data` with the constant head, itself when it has that; None when it must be parsed."""
@@ -62,12 +66,22 @@ class Head:
             return data
         return self._new + data[len(self._old) :] if data.startswith(self._old) else None
 
-    def _learn(self, chunk: JSONObject, data: bytes, edits: JSONObject) -> None:
-        """Remember the bytes in front of `"choices"` when they hold all that had to change."""
+    def _meet(self, head: tuple[JSON, ...], chunk: JSONObject, data: bytes) -> None:
+        """Find out what has to change in chunks that begin like this one."""
+        note_head(self.values, chunk)
+        self._edits = {
+            name: self.values[name]
+            for name, value in zip(FIELDS, head, strict=True)
+            if name in chunk and self.values.get(name, value) != value
+        }
+        self._known = head
+        self._old = self._new = b""
+        if not self._edits:
+            return
         front = {key: chunk[key] for key in takewhile(lambda key: key != "choices", chunk)}
         old = data[: data.find(b'"choices"')]
-        if edits.keys() <= front.keys() and load(old.rstrip(b", \n") + b"}") == front:
+        if self._edits.keys() <= front.keys() and load(old.rstrip(b", \n") + b"}") == front:
             self._old = old
-            self._new = dump(front | edits)[:-1] + b","
+            self._new = dump(front | self._edits)[:-1] + b","
         else:
             self._known = None

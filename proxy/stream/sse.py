@@ -43,21 +43,20 @@ class Splitter:
         self._largest = largest
         self._pending: list[bytes] = []
         self._size = 0
-        self._seam = b""
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The events that `chunk` completes."""
         if self._pending:
-            seam = self._seam + chunk
-            if not self._may_close(chunk, seam):
-                self._keep(chunk, seam)
+            if not self._may_close(chunk):
+                self._keep(chunk)
                 return []
-            chunk = b"".join((*self._pending, chunk))
+            self._pending.append(chunk)
+            chunk = b"".join(self._pending)
             self._pending.clear()
             self._size = 0
         frames, rest = _cut(chunk)
         if rest:
-            self._keep(rest, rest)
+            self._keep(rest)
         return frames
 
     def finish(self) -> list[Frame]:
@@ -66,15 +65,20 @@ class Splitter:
         self._pending.clear()
         return _read(rest) if rest else []
 
-    def _may_close(self, chunk: bytes, seam: bytes) -> bool:
+    def _may_close(self, chunk: bytes) -> bool:
         """Whether to join and cut: never without a line end, and exactly known once it costs."""
-        if _LF not in chunk and _CR not in chunk and not self._seam.endswith(b"\r"):
+        before = self._pending[-1][-1]
+        if _LF not in chunk and _CR not in chunk and before != _CR:
             return False
-        return self._size < _CHEAP or _CLOSE.search(seam) is not None
+        if self._size < _CHEAP:
+            return True
+        seam = b"".join([part[-2:] for part in self._pending[-2:]]) + chunk
+        return _CLOSE.search(seam) is not None
 
-    def _keep(self, rest: bytes, seam: bytes) -> None:
+    def _keep(self, rest: bytes) -> None:
+        if not rest:
+            return
         self._pending.append(rest)
-        self._seam = seam[-2:]
         self._size += len(rest)
         if self._size > self._largest:
             raise UpstreamError(f"The upstream sent an event of more than {self._largest} bytes.")
@@ -91,7 +95,7 @@ def tidy(frame: Frame) -> bytes:
     An unterminated event is terminated. An event with nothing of that keeps its own bytes.
     """
     raw, data = frame.raw, frame.data or b""
-    if len(raw) - len(data) <= 8 and raw.endswith(b"\n\n"):
+    if len(raw) - len(data) == 8 and raw[-2] == _LF:
         return raw  # `data: `, the data and two newlines leave no room for another line
     lines = raw.removeprefix(_BOM).splitlines()
     kept = [line for line in lines if line.partition(b":")[0] in {b"data", b"event"}]
