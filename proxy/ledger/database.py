@@ -87,11 +87,16 @@ def _create_engine(url: str) -> AsyncEngine:
         engine = create_async_engine(
             url, pool_size=1 + _READERS, max_overflow=0, connect_args={"timeout": _BUSY_SECONDS}
         )
-    except (SQLAlchemyError, ImportError, ValueError) as error:
-        reason = "install usher-gateway[postgres]" if isinstance(error, ImportError) else error
-        raise ConfigError(f"ledger.url: {public_url(url)}: {reason}", param="ledger.url") from None
+    except ImportError:
+        raise _unusable(url, "PostgreSQL needs usher-gateway[postgres] installed") from None
+    except (SQLAlchemyError, ValueError):  # their own texts repeat parts of the password
+        raise _unusable(url, "not a URL; write @ : / in a password as %40 %3A %2F") from None
     sqlalchemy.event.listen(engine.sync_engine, "connect", _set_pragmas)
     return engine
+
+
+def _unusable(url: str, reason: str) -> ConfigError:
+    return ConfigError(f"ledger.url: {public_url(url)}: {reason}", param="ledger.url")
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:

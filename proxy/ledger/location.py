@@ -2,7 +2,6 @@
 
 import sqlite3
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from proxy.errors import ConfigError
 
@@ -39,12 +38,10 @@ def sqlite_path(url: str) -> Path | None:
 
 def public_url(url: str) -> str:
     """The URL as it may be printed: without the password and without options."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    user = f"{parts.username}@" if parts.username else ""
-    port = f":{parts.port}" if parts.port else ""
-    scheme = parts.scheme.partition("+")[0]
-    return urlunsplit((scheme, f"{user}{host}{port}", parts.path, "", ""))
+    scheme, _, rest = url.partition("://")
+    credentials, at, place = rest.partition("?")[0].rpartition("@")
+    user = credentials.partition(":")[0]
+    return f"{scheme.partition('+')[0]}://{user}{at}{place}"
 
 
 def check_sqlite(path: Path) -> None:

@@ -46,7 +46,4 @@ class Reader:
         try:
             return await self._database.read(statement)
         except FAILURES as error:
-            reason = type(error).__name__
-            raise Unavailable(
-                f"The ledger cannot be read now ({reason}).", retry_after=5
-            ) from error
+            raise Unavailable("The ledger cannot be read now.", retry_after=5) from error
