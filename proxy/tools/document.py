@@ -1,12 +1,12 @@
 """Tool definitions go in; the weighted terms that ranking indexes come out."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from proxy.tools.text import terms
+from proxy.tools.text import name_terms, terms
 from proxy.wire import JSON
 
 MAX_DEPTH, MAX_PARAMETERS, MAX_TEXT = 6, 200, 4_000
@@ -35,8 +35,8 @@ class Fields:
     parameter_texts: tuple[str, ...]
 
 
-Parameter = tuple[str, str]
-"""(name, description with the enumerated values)."""
+Parameter = tuple[str, JSON]
+"""(name, schema)."""
 
 
 class Lexicon:
@@ -66,10 +66,10 @@ def read_fields(documents: Sequence[Document]) -> list[Fields]:
 
 def _fields(document: Document, parameters: list[Parameter], lexicon: Lexicon) -> Fields:
     return Fields(
-        name=lexicon.terms(document.name),
+        name=tuple(name_terms(document.name)),
         description=lexicon.terms(document.description[:MAX_TEXT]),
-        parameter_names=tuple(t for name, _ in parameters for t in lexicon.terms(name)),
-        parameter_texts=tuple(t for _, text in parameters for t in lexicon.terms(text)),
+        parameter_names=tuple(t for name, _ in parameters for t in name_terms(name)),
+        parameter_texts=tuple(t for _, own in parameters for t in lexicon.terms(_describe(own))),
     )
 
 
@@ -95,18 +95,18 @@ def _read_parameters(schema: bytes | None) -> list[Parameter]:
 
 
 def _walk(schema: JSON, depth: int) -> Iterator[Parameter]:
-    if not isinstance(schema, Mapping) or not depth:
+    if not isinstance(schema, dict) or not depth:
         return
     properties = schema.get("properties")
-    if isinstance(properties, Mapping):
+    if isinstance(properties, dict):
         for name, inner in properties.items():
-            yield str(name), _describe(inner)
+            yield name, inner
             yield from _walk(inner, depth - 1)
     yield from _walk(schema.get("items"), depth - 1)
 
 
 def _describe(schema: JSON) -> str:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return ""
     text = schema.get("description")
     values = schema.get("enum")

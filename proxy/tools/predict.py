@@ -49,7 +49,7 @@ def predict(index: Index, cue: Cue, settings: Prediction, usage: Mapping[str, in
         + settings.usage_weight * math.log1p(usage.get(documents[p].name, 0))
         for p, value in enumerate(values)
     ]
-    hits = select(total, range(len(total)), settings.shortlist)
+    hits = select(total, settings.shortlist, index.twins)
     names = tuple(dict.fromkeys([*mentioned, *(documents[hit.position].name for hit in hits)]))
     scores = {documents[hit.position].name: round(hit.score, 4) for hit in hits}
     return Predicted(names, scores, mentioned, "ranked")

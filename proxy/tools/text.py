@@ -2,24 +2,26 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 MAX_CHARS = 8_000
 """Of a longer message the two ends are read: the request is rarely in the middle of a paste."""
+MAX_WORD = 2_000
+"""A longer run of letters is data, not a word."""
 
 _RUN = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
-_ASCII = re.compile(r"[\x00-\x7f]*")
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
 _STOP_WORDS = """
-    a about all also am an and any are as at be been but by can could d did do does for from
-    had has have he her hers hey hi him his how i if in into is it its just ll m may me might
-    my of on or our please re s shall she should so some t than that the their them then there
-    these they this those to us ve was we were what when where which who whom why will with
-    would you your need want like
+    a about all also am an and any are as at be been but by can could d did do does for from had has
+    have he her hers hey hi him his how i if in into is it its just ll m may me might my of on or
+    our please re s shall she should so some t than that the their them then there these they this
+    those to us ve was we were what when where which who whom why will with would you your need want
+    like
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """`get` is missing on purpose: it tells tools apart."""
@@ -30,33 +32,43 @@ _SUFFIXES = (
     ("ysis", 3, "ys"), ("yses", 3, "ys"), ("yzes", 3, "ys"), ("yzed", 3, "ys"), ("yze", 3, "ys"),
     ("yzing", 3, "ys"), ("iest", 3, "y"), ("ies", 2, "y"), ("ied", 2, "y"), ("sses", 2, "ss"),
     ("ings", 3, ""), ("ing", 3, ""), ("ed", 3, ""), ("es", 3, ""), ("news", 0, "news"),
-    ("ss", 1, "ss"), ("us", 1, "us"), ("is", 1, "is"), ("s", 3, ""), ("", 0, ""),
+    ("ss", 1, "ss"), ("us", 1, "us"), ("is", 1, "is"), ("s", 3, ""),
 )  # fmt: skip
 """(suffix, letters that must stay, replacement): the first that fits is applied."""
+_BY_LETTER = {
+    letter: tuple(rule for rule in _SUFFIXES if rule[0][-1] == letter)
+    for letter in "abcdefghijklmnopqrstuvwxyz"
+}
 _DOUBLING = frozenset(("ing", "ings", "ed"))
 _UNDOUBLED = frozenset("bdgmnprt")
 _VOWELS = frozenset("aeiou")
 
+Word = tuple[str, tuple[str, ...]]
+"""A word's stem, and the stems of its parts where its spelling shows parts: `MySQL`, `userId`."""
+
+
+def words(text: str) -> list[Word]:
+    """Split into stemmed words without stop words; unspaced scripts become bigrams."""
+    return [word for run in _runs(text) for word in _split(run)]
+
 
 def terms(text: str) -> list[str]:
-    """Split into lower-case stems, without stop words; unspaced scripts become bigrams."""
+    """What an index stores of a text: every word, and the parts of compound ones."""
+    return [term for run in _runs(text) for term in _flatten(run)]
+
+
+def name_terms(name: str) -> list[str]:
+    """What an index stores of an identifier: its parts."""
+    return [term for whole, parts in words(name) for term in parts or (whole,)]
+
+
+def _runs(text: str) -> list[str]:
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    found: list[str] = []
-    for run in _RUN.findall(text):
-        if run.isascii():
-            found += _ascii_terms(run)
-        else:
-            found += _foreign_terms(run)
-    return found
-
-
-def words(text: str) -> list[str]:
-    """Split into lower-case words as written: nothing stemmed, nothing left out."""
-    split = (part for run in _RUN.findall(text) for part in _PART.findall(run) or [run])
-    return [part.lower() for part in split]
+    runs: list[str] = _RUN.findall(text)
+    return runs
 
 
 def sentences(text: str, most: int) -> list[str]:
@@ -70,47 +82,74 @@ def squash(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-def _ascii_terms(run: str) -> list[str]:
-    run = run.partition("'")[0]
-    parts = [run] if run.islower() or run.isdigit() else _PART.findall(run)
-    lowered = (part.lower() for part in parts)
-    return [stem(word) for word in lowered if word not in STOP_WORDS]
+def spaced(name: str) -> str:
+    """Write an identifier as words, for readers of prose."""
+    return " ".join(part for run in _RUN.findall(name) for part in _PART.findall(run) or [run])
 
 
-def _foreign_terms(run: str) -> list[str]:
-    found: list[str] = []
+@lru_cache(maxsize=16_384)
+def _flatten(run: str) -> tuple[str, ...]:
+    return tuple(term for whole, parts in _split(run) for term in (whole, *parts))
+
+
+@lru_cache(maxsize=16_384)
+def _split(run: str) -> tuple[Word, ...]:
+    """Words of one run of letters and digits."""
+    if len(run) > MAX_WORD:
+        return ()
+    run = run.partition("'")[0].partition("’")[0]
+    if run.isascii():
+        return _split_ascii(run)
+    found: list[Word] = []
     end = 0
     for match in _UNSPACED.finditer(run):
-        found += _word(run[end : match.start()])
-        found += _bigrams(match[0])
+        found += _split_other(run[end : match.start()])
+        found += [(bigram, ()) for bigram in _bigrams(match[0])]
         end = match.end()
-    return found + _word(run[end:])
+    return (*found, *_split_other(run[end:]))
 
 
-def _word(text: str) -> list[str]:
+def _split_ascii(run: str) -> tuple[Word, ...]:
+    parts = [run] if run.islower() or run.isdigit() else _PART.findall(run)
+    lowered = [_singular(part).lower() for part in parts]
+    if len(lowered) == 1:
+        return () if lowered[0] in STOP_WORDS else ((stem(lowered[0]), ()),)
+    kept = tuple(stem(part) for part in lowered if part not in STOP_WORDS)
+    return ((stem("".join(lowered)), kept),)
+
+
+def _singular(part: str) -> str:
+    """Cut the plural of an acronym: `VMs`."""
+    return part[:-1] if part[-1] == "s" and part[:-1].isupper() and len(part) > 2 else part
+
+
+def _split_other(text: str) -> tuple[Word, ...]:
     if not text:
-        return []
-    return _ascii_terms(text) if text.isascii() else [stem(text.casefold())]
+        return ()
+    return _split_ascii(text) if text.isascii() else ((stem(text.casefold()), ()),)
 
 
 def _bigrams(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Cut English endings so that forms of one word meet; not meant to be readable."""
     if len(word) < 4:
         return word
-    suffix, replacement = next(
-        (suffix, replacement)
-        for suffix, least, replacement in _SUFFIXES
-        if word.endswith(suffix) and len(word) - len(suffix) >= least
-    )
-    root = word[: len(word) - len(suffix)] + replacement
+    for suffix, least, replacement in _BY_LETTER.get(word[-1], ()):
+        if word.endswith(suffix) and len(word) - len(suffix) >= least:
+            return _tidy(word[: len(word) - len(suffix)] + replacement, suffix)
+    return _tidy(word, "")
+
+
+def _tidy(root: str, suffix: str) -> str:
+    """Undo what a cut ending left behind: `plann(ing)` → `plan`, `queri(es)` → `query`."""
     if suffix in _DOUBLING and root[-1] == root[-2] and root[-1] in _UNDOUBLED:
         return root[:-1]
     if root[-1] == "e" and len(root) > 3:
         return root[:-1]
     if root[-1] == "y" and len(root) > 2 and root[-2] not in _VOWELS:
-        return root[:-1] + "i"
+        return f"{root[:-1]}i"
     return root

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.tools.text import MAX_CHARS, sentences, squash, terms
+from proxy.tools.text import MAX_CHARS, name_terms, sentences, spaced, squash, terms, words
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,25 @@ def test_forms_of_a_word_meet(forms: str) -> None:
 
 def test_names_are_split_at_every_convention() -> None:
     """Camel case, underscores, dashes and dots all separate words."""
-    assert terms("getUserName") == terms("get_user-name") == terms("get.userName")
+    parts = ["get", "user", "nam"]
+    for name in ("getUserName", "get_user-name", "get.userName"):
+        assert name_terms(name) == parts
+
+
+def test_compounds_keep_whole_and_parts() -> None:
+    """`MySQL` is found by its own name and, less surely, as SQL."""
+    assert words("MySQL") == [("mysql", ("sql",))]
+    assert terms("MySQL server") == ["mysql", "sql", "server"]
+
+
+def test_plural_acronyms_are_one_word() -> None:
+    """`VMs` is the plural of VM, not a V and an Ms."""
+    assert terms("VMs") == ["vm"]
+
+
+def test_names_can_be_read_as_prose() -> None:
+    """A sentence model gets words, not identifiers."""
+    assert spaced("keyVault_secret-get") == "key Vault secret get"
 
 
 def test_stop_words_leave_get() -> None:
@@ -50,7 +68,7 @@ def test_long_messages_are_read_at_both_ends() -> None:
     """A pasted log between question and request cannot stall the ranking."""
     text = "begin " + "x" * 200_000 + " end"
     assert {"begin", "end"} <= set(terms(text))
-    assert sum(map(len, terms(text))) <= MAX_CHARS + 1
+    assert sum(map(len, terms(text))) <= MAX_CHARS
 
 
 def test_sentences_only_when_there_are_several() -> None:

@@ -1,0 +1,65 @@
+"""A query is spelled in the catalogue's own words before it is scored."""
+
+from proxy.tools.query import WEAK, Terms, Vocabulary, read_query
+
+VOCABULARY = Vocabulary(
+    {
+        "webapp": 2.0,
+        "key": 1.5,
+        "vault": 2.0,
+        "mysql": 3.0,
+        "sql": 1.0,
+        "find": 1.0,
+        "cluster": 2.0,
+    },
+    unknown=4.0,
+)
+
+
+def _read(text: str) -> Terms:
+    return read_query(text, VOCABULARY)
+
+
+def test_neighbours_are_joined() -> None:
+    """`web app` finds tools that write `webapp`."""
+    assert "webapp" in _read("my web app").weights
+
+
+def test_compounds_are_split() -> None:
+    """`keyvault` finds tools that write `key vault`."""
+    assert {"key", "vault"} <= _read("open keyvault").weights.keys()
+
+
+def test_brand_names_stay_whole_where_known() -> None:
+    """A catalogue that knows MySQL is not asked for SQL."""
+    assert _read("MySQL").weights.keys() == {"mysql"}
+    assert _read("NoSQL").weights.keys() == {"no", "sql"}
+
+
+def test_typos_are_mended() -> None:
+    """One wrong, missing, doubled or swapped letter is forgiven."""
+    for typo in ("clustar", "cluter", "cclusters", "clutser"):
+        assert "cluster" in _read(typo).weights
+
+
+def test_mended_words_are_not_coverage() -> None:
+    """A guess is no sign that the catalogue speaks the query's language."""
+    assert _read("clustar").coverage == 0.0
+
+
+def test_filler_weighs_less() -> None:
+    """Words of every request count less than words of this one."""
+    weights = _read("vault find").weights
+    assert weights["find"] < WEAK * weights["vault"]
+
+
+def test_early_words_weigh_more() -> None:
+    """What is asked for stands before where and how."""
+    weights = _read("vault key").weights
+    assert weights["vault"] > weights["key"]
+
+
+def test_the_verb_is_looked_for_at_the_start() -> None:
+    """A verb deep in the message is not the request's verb."""
+    assert _read("delete the vault").verb is not None
+    assert _read("one two three four five delete").verb is None
