@@ -16,7 +16,7 @@ Gate: TypeAlias = Callable[[Path], Sequence[str]]
 
 TOOLS = {
     "ruff check": ["ruff", "check", "--quiet", "--output-format=concise", "."],
-    "ruff format": ["ruff", "format", "--quiet", "--check", "."],
+    "ruff format": ["ruff", "format", "--quiet", "--check", "--output-format=concise", "."],
     "mypy": ["mypy", "--no-error-summary"],
     "import-linter": ["lint-imports", "--no-cache"],
 }
@@ -43,7 +43,7 @@ def run_tool(name: str, command: Sequence[str], root: Path) -> bool:
     done = subprocess.run(
         [program, *command[1:]], cwd=root, capture_output=True, text=True, check=False
     )
-    output = (done.stdout + done.stderr).strip()
+    output = (done.stdout + done.stderr).split("Broken contracts\n")[-1].strip()
     return report(name, output.splitlines() or ["failed"] if done.returncode else [])
 
 

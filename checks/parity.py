@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from checks.sources import read_sources
 from proxy.cli import app
+from proxy.plan import policy
 
 HEADER = re.compile(r"x-usher-[a-z]+(?:-[a-z]+)*")
 METRIC = re.compile(r"usher_[a-z]+(?:_[a-z]+)+")
@@ -32,9 +33,12 @@ def check_parity(root: Path) -> list[str]:
 
 
 def find_headers(root: Path) -> set[str]:
-    """Every `x-usher-…` that the code spells."""
+    """Every `x-usher-…` that the code spells, and every wish that a request can state."""
     texts = (source.text for source in read_sources(root, "proxy"))
-    return {name for text in texts for name in HEADER.findall(text)}
+    wishes = (*policy._CHOICES, *policy._FREE)  # noqa: SLF001 - the one list of them
+    return {name for text in texts for name in HEADER.findall(text)} | {
+        f"x-usher-{name}" for name in wishes
+    }
 
 
 def find_metrics(root: Path) -> set[str]:

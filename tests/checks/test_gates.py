@@ -1,10 +1,12 @@
 """Each gate of `make check` finds what it is there for, in a small project that breaks its rule."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+import yaml
 from pydantic import BaseModel, Field
 
 from checks import parity
@@ -16,6 +18,7 @@ from checks.sources import Source, read_sources
 
 Project: TypeAlias = Callable[[dict[str, str]], Path]
 
+ROOT = Path(__file__).resolve().parents[2]
 GUARD = "try:\n    x()\nexcept Exception:\n    pass\n"
 
 
@@ -141,6 +144,15 @@ def test_the_reference_file_explains_each_key() -> None:
         "# A part.\npart:\n  # What it does.\n  mode: on\n\n"
         "# A part.\nparts: []\n#     # What it does.\n#   - mode: on\n"
     )
+
+
+def test_the_schema_accepts_the_reference_file() -> None:
+    """An editor that knows the schema finds nothing wrong with config/usher.yaml."""
+    config = ROOT / "config"
+    schema = json.loads((config / "usher.schema.json").read_text())
+    values = yaml.load((config / "usher.yaml").read_text(), Loader=yaml.BaseLoader)
+    assert schema["additionalProperties"] is False
+    assert values.keys() == schema["properties"].keys()
 
 
 def test_an_outdated_reference_is_found(project: Project) -> None:
