@@ -1,22 +1,18 @@
 """Tool documents go in once; for every query the words they share with it decide."""
 
-import math
-import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from proxy.tools.document import Document, Fields, read_fields
 from proxy.tools.group import local_name
+from proxy.tools.postings import Posting, find_acronyms, find_rarity, post_names, post_terms
 from proxy.tools.query import Terms, Vocabulary, read_query
 from proxy.tools.score import Hit, Scores, select
 from proxy.tools.text import sentences, squash
 from proxy.tools.verbs import find_verb
 
-K1, B = 1.0, 0.75
-"""BM25 saturation and length normalisation."""
-WEIGHTS = (2.0, 1.0, 0.7, 0.35)
-"""Worth of a term in the name, the description, a parameter's name, a parameter's text."""
 NAME_COVER = 0.35
 """How much a tool gains when the query says its whole name."""
 PAIR, VERB = 0.1, 0.15
@@ -27,18 +23,10 @@ LEADING = 0.45
 EFFORT, SENTENCE_EFFORT = 4_000, 1_500
 """Occurrences added up for a query, for a sentence; beyond them words only rank the leaders."""
 MAX_SENTENCES = 10
-_TITLE = re.compile(r"(?:[A-Z][a-z]+[ -]){1,4}[A-Z][a-z]+")
 
 
-class Posting:
-    """Where a term occurs and how much; and how rare it is."""
-
-    __slots__ = ("positions", "rarity", "weights")
-
-    def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.weights: list[float] = []
-        self.rarity = 0.0
+Late = list[tuple[Posting, float]]
+"""Postings of words too common to score every document by, and what one occurrence is worth."""
 
 
 class LexicalIndex:
@@ -48,15 +36,15 @@ class LexicalIndex:
         self.documents = documents
         self.twins = find_twins(documents)
         self._fields = fields
-        self._postings = _post(fields)
-        self._names = _post_names(fields, self._postings)
-        self._acronyms = _find_acronyms(documents, self._postings)
+        self._postings = post_terms(fields)
+        self._names = post_names(fields, self._postings)
+        self._acronyms = find_acronyms(documents, self._postings)
         self._verbs = [find_verb(reversed(own.name)) for own in fields]
         self._pairs: list[frozenset[tuple[str, str]] | None] = [None] * len(documents)
         self._exact = _exact_names(documents)
         self.vocabulary = Vocabulary(
             {term: posting.rarity for term, posting in self._postings.items()},
-            _rarity(0, len(documents)),
+            find_rarity(0, len(documents)),
         )
 
     def rank(self, query: str, limit: int) -> list[Hit]:
@@ -98,7 +86,7 @@ class LexicalIndex:
         """Score by rare terms first; words beyond the effort only rank the leaders."""
         values = [0.0] * len(self.documents)
         touched: list[int] = []
-        late: list[tuple[Posting, float]] = []
+        late: Late = []
         for posting, weight in self._look_up(terms):
             worth = weight * posting.rarity
             if len(touched) > effort:
@@ -117,10 +105,8 @@ class LexicalIndex:
 
     def _look_up(self, terms: Terms) -> list[tuple[Posting, float]]:
         """The postings of a query's terms, rarest first."""
-        postings = self._postings
-        known = [
-            (postings[term], weight) for term, weight in terms.weights.items() if term in postings
-        ]
+        postings, weights = self._postings, terms.weights
+        known = [(postings[term], weights[term]) for term in weights if term in postings]
         known.sort(key=lambda item: len(item[0].positions))
         return known
 
@@ -133,9 +119,7 @@ class LexicalIndex:
         for position, share in cover.items():
             values[position] *= 1.0 + NAME_COVER * share
 
-    def _refine(
-        self, value: float, position: int, terms: Terms, late: Sequence[tuple[Posting, float]]
-    ) -> float:
+    def _refine(self, value: float, position: int, terms: Terms, late: Late) -> float:
         """Compare a leader more closely: common words, word order, the verb of the request."""
         for posting, worth in late:
             at = bisect_left(posting.positions, position)
@@ -154,7 +138,7 @@ class LexicalIndex:
         if known is None:
             own = self._fields[position]
             texts = own.name, own.description
-            known = frozenset(p for text in texts for p in zip(text, text[1:], strict=False))
+            known = frozenset(p for text in texts for p in pairwise(text))
             self._pairs[position] = known
         return known
 
@@ -163,79 +147,9 @@ class LexicalIndex:
         for term in terms.weights.keys() & self._acronyms.keys():
             positions = self._acronyms[term]
             for position in positions:
-                values[position] += ACRONYM * _rarity(len(positions), len(values))
+                values[position] += ACRONYM * find_rarity(len(positions), len(values))
             touched += positions
         return touched
-
-
-def _rarity(count: int, size: int) -> float:
-    """Lucene's inverse document frequency."""
-    return math.log(1 + (size - count + 0.5) / (count + 0.5))
-
-
-def _post(fields: Sequence[Fields]) -> dict[str, Posting]:
-    """Weigh every term of every document: BM25F with one length per field."""
-    postings = defaultdict[str, Posting](Posting)
-    columns = [
-        [own.name for own in fields],
-        [own.description for own in fields],
-        [own.parameter_names for own in fields],
-        [own.parameter_texts for own in fields],
-    ]
-    norms = [_norms(column, weight) for column, weight in zip(columns, WEIGHTS, strict=True)]
-    for position in range(len(fields)):
-        frequency: dict[str, float] = {}
-        for column, norm in zip(columns, norms, strict=True):
-            share = norm[position]
-            for term, count in Counter(column[position]).items():
-                frequency[term] = frequency.get(term, 0.0) + count * share
-        for term, tf in frequency.items():
-            posting = postings[term]
-            posting.positions.append(position)
-            posting.weights.append(tf * (K1 + 1) / (tf + K1))
-    for posting in postings.values():
-        posting.rarity = _rarity(len(posting.positions), len(fields))
-    return dict(postings)
-
-
-def _norms(column: Sequence[tuple[str, ...]], weight: float) -> list[float]:
-    """For every document: what one occurrence in this field is worth."""
-    mean = sum(map(len, column)) / len(column) if column else 0.0
-    return [weight / (1 - B + B * len(own) / mean) if mean else weight for own in column]
-
-
-def _post_names(
-    fields: Sequence[Fields], postings: Mapping[str, Posting]
-) -> dict[str, list[tuple[int, float]]]:
-    """For every term of a name: the share of that name's rarity it stands for."""
-    names = defaultdict[str, list[tuple[int, float]]](list)
-    for position, own in enumerate(fields):
-        parts = dict.fromkeys(own.name)
-        total = sum(postings[term].rarity for term in parts)
-        for term in parts if total else ():
-            names[term].append((position, postings[term].rarity / total))
-    return dict(names)
-
-
-def _find_acronyms(
-    documents: Sequence[Document], postings: dict[str, Posting]
-) -> dict[str, tuple[int, ...]]:
-    """Initials of capitalised phrases and of names that are no words of their own."""
-    found = defaultdict[str, dict[int, None]](dict)
-    for position, document in enumerate(documents):
-        phrases = [re.split("[ -]", match) for match in _TITLE.findall(document.description)]
-        phrases.append([part for part in re.split(r"[^A-Za-z0-9]+", document.name) if part])
-        for phrase in phrases:
-            for initials in _initials(phrase):
-                if initials not in postings:
-                    found[initials][position] = None
-    return {initials: tuple(positions) for initials, positions in found.items()}
-
-
-def _initials(phrase: Sequence[str]) -> list[str]:
-    letters = "".join(word[0] for word in phrase).lower()
-    size = len(letters)
-    return [letters[a:b] for a in range(size) for b in range(a + 2, min(a + 5, size) + 1)]
 
 
 def _exact_names(documents: Sequence[Document]) -> dict[str, list[int]]:
