@@ -16,27 +16,42 @@ from typing import Annotated
 import typer
 from typer._click.core import Command, Context  # typer keeps its own copy of click
 from typer._click.exceptions import ClickException, UsageError
-from typer.core import TyperGroup
+from typer._click.formatting import HelpFormatter
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from proxy.errors import UsherError
 
-GROUPS = {"key": "proxy.commands.key"}
-"""Commands with commands of their own: name and the module whose `app` they are."""
+ELSEWHERE = {
+    "key": ("proxy.commands.key", "Make, list, revoke and rotate gateway keys."),
+    "calibrate": (
+        "proxy.judge.cli",
+        "Find thresholds that keep a promise, from labelled examples.",
+    ),
+}
+"""Commands that other modules define as their `app`: the module, and the line in the help."""
 
 
 class Commands(TyperGroup):
-    """Usher's commands; a group is imported when it is named, or when the help lists it."""
+    """Usher's commands; one from elsewhere is imported when it is named, not to be listed."""
 
     def list_commands(self, ctx: Context) -> list[str]:
-        return [*super().list_commands(ctx), *GROUPS]
+        return [*super().list_commands(ctx), *ELSEWHERE]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        if cmd_name not in GROUPS:
+        if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        group = get_group(import_module(GROUPS[cmd_name]).app)
-        group.name = cmd_name
-        return group
+        other = import_module(ELSEWHERE[cmd_name][0]).app
+        single = len(other.registered_commands) == 1
+        command: Command = get_command(other) if single else get_group(other)
+        command.name = cmd_name
+        return command
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        listed = {name: TyperCommand(name, help=line) for name, (_, line) in ELSEWHERE.items()}
+        TyperGroup(
+            name=self.name, help=self.help, params=self.params, commands={**self.commands, **listed}
+        ).format_help(ctx, formatter)
 
 
 app = typer.Typer(

@@ -37,7 +37,7 @@ def places(model: type[BaseModel], prefix: Key = ()) -> dict[Key, type]:
     for name, field in model.model_fields.items():
         kind = _kind(field.annotation)
         found[*prefix, name] = kind
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
+        if issubclass(kind, BaseModel):
             found |= places(kind, (*prefix, name))
     return found
 
