@@ -13,7 +13,7 @@ from structlog.typing import FilteringBoundLogger, Processor
 
 from proxy.settings import Log
 
-REQUEST_ID: ContextVar[str] = ContextVar("usher_request_id", default="")
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 """The request that the current task works for; every line that is written there carries it."""
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}

@@ -1,0 +1,41 @@
+"""A request's credential comes in; who is asking goes out."""
+
+from dataclasses import replace
+from typing import Protocol
+
+from proxy.edge.head import KEY_HEADER, Head
+from proxy.errors import BadRequest, Unauthorized
+from proxy.plan.identity import ANONYMOUS, Caller
+
+
+class Keys(Protocol):
+    """The gateway keys that were given out."""
+
+    def find(self, secret: str) -> Caller | None:
+        """Whose secret this is; None when it is nobody's."""
+
+
+class Door:
+    """Lets callers in: everybody when there are no keys, else the holders of one."""
+
+    def __init__(self, keys: Keys | None = None) -> None:
+        self._keys = keys
+
+    def admit(self, head: Head) -> Caller:
+        """Name the caller, and note whether the credentials are ours, which no upstream may see.
+
+        Raises Unauthorized, or BadRequest when a credential came twice: choosing one is a guess.
+        """
+        if head.doubled is not None:
+            raise BadRequest(f"There is more than one {head.doubled.decode()} header.")
+        if self._keys is None:
+            return ANONYMOUS
+        if head.secret is None:
+            raise Unauthorized(
+                "You didn't provide an API key. Send a gateway key in an Authorization header, "
+                "as in: Authorization: Bearer YOUR_KEY."
+            )
+        caller = self._keys.find(head.secret)
+        if caller is None:
+            raise Unauthorized("The API key is not one of this gateway's, or it was revoked.")
+        return replace(caller, used_gateway_key=head.credential != KEY_HEADER)

@@ -1,0 +1,100 @@
+"""A connection and the work for it come in; every way in which that can end is handled here."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from proxy.edge.admit import Gate
+from proxy.edge.auth import Door
+from proxy.edge.head import Head, read_head
+from proxy.edge.respond import Response
+from proxy.edge.watch import Watch
+from proxy.errors import Unavailable, UpstreamError, UsherError
+from proxy.observe.log import REQUEST_ID
+from proxy.observe.metrics import Endpoint, Metrics
+from proxy.plan.exchange import Reply
+from proxy.settings import Server
+
+LAST_WORDS_SECONDS = 2.0
+CLIENT_CLOSED = 499
+"""nginx's number for a client that left before it had an answer; only counted, never sent."""
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """One request, as the work for it sees it."""
+
+    scope: Scope
+    receive: Receive
+    head: Head
+    watch: Watch
+
+
+Work = Callable[[Exchange], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What all endpoints share."""
+
+    settings: Server
+    door: Door
+    gate: Gate
+    metrics: Metrics
+    log: FilteringBoundLogger
+
+    async def serve(
+        self, kind: Endpoint, work: Work, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Do the work and write its reply; returns when the response or the client is gone."""
+        began = time.perf_counter()
+        head = read_head(scope["headers"])
+        REQUEST_ID.set(head.request_id)
+
+        def on_start() -> None:
+            if kind == "chat":
+                self.metrics.first_chunk.observe(time.perf_counter() - began)
+
+        response = Response(send, head.request_id, on_start)
+        with Watch(receive) as watch:
+            await self._run(work, Exchange(scope, receive, head, watch), response)
+        self.metrics.requests.add(kind, response.status or CLIENT_CLOSED)
+
+    async def _run(self, work: Work, exchange: Exchange, response: Response) -> None:
+        try:
+            self.gate.enter()
+        except Unavailable as error:
+            await self._fail(response, error)
+            return
+        try:
+            await response.write(await work(exchange), self.settings.ping_seconds)
+        except UsherError as error:
+            if not exchange.watch.gone:
+                await self._fail(response, error)
+        except asyncio.CancelledError:
+            if exchange.watch.gone:
+                raise
+            # Otherwise it is the server that gives up on what still runs.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS_SECONDS):
+                    await self._fail(response, Unavailable("The gateway is shutting down."))
+        except BaseException:
+            # A bug of ours: the client gets a clean end, the server's log the traceback.
+            if not exchange.watch.gone:
+                await self._fail(response, UsherError("The gateway failed."))
+            raise
+        finally:
+            self.gate.leave()
+
+    async def _fail(self, response: Response, error: UsherError) -> None:
+        response.closing = self.gate.draining
+        if isinstance(error, UpstreamError):
+            self.metrics.upstream_errors.add(error.code or "other")
+        if error.status >= 500 or response.status is not None:
+            self.log.warning("request_failed", code=error.code, status=error.status)
+        await response.fail(error)

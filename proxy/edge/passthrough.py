@@ -1,0 +1,203 @@
+"""Any other API request comes in; it streams up, and its answer streams back, byte for byte."""
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from starlette.types import Message, Receive, Scope, Send
+
+from proxy.edge.body import read_body
+from proxy.edge.exchange import Edge, Exchange
+from proxy.edge.paths import Place
+from proxy.edge.refusals import NotOffered
+from proxy.edge.tee import Tee
+from proxy.edge.watch import ClientGone
+from proxy.ledger.store import Ledger
+from proxy.ledger.usage import Row, read_usage
+from proxy.plan.exchange import Reply
+from proxy.plan.identity import Caller
+from proxy.settings import Settings
+from proxy.upstream.call import call
+from proxy.upstream.headers import request_headers, response_headers
+from proxy.upstream.target import Target, Targets, url_for
+from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamResponse
+from proxy.wire import JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """What forwarding needs; `transports` are keyed by the kind of a target."""
+
+    settings: Settings
+    transports: Mapping[str, Transport]
+    targets: Targets
+    ledger: Ledger
+
+
+class Passthrough:
+    """A raw ASGI endpoint that forwards what it does not understand."""
+
+    def __init__(self, edge: Edge, forward: Forward) -> None:
+        self._edge = edge
+        self._forward = forward
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._edge.serve("passthrough", self._work, scope, receive, send)
+
+    async def _work(self, exchange: Exchange) -> Reply:
+        caller = self._edge.door.admit(exchange.head)
+        if exchange.head.upgrade == b"websocket":
+            raise NotOffered("WebSocket connections are not forwarded; use the HTTP API.")
+        body = await self._body(exchange)
+        target = self._target(body)
+        entry = Entry(self._forward.ledger, exchange.head.request_id, caller, target)
+        response = await self._send(exchange, caller, target, body)
+        return Reply(response.status, response_headers(response.headers), Relay(response, entry))
+
+    async def _body(self, exchange: Exchange) -> bytes | AsyncIterator[bytes] | None:
+        """The body; read to its end only when it is short or names one of several upstreams."""
+        head, receive = exchange.head, exchange.receive
+        if not head.has_body:
+            exchange.watch.start()
+            return None
+        if self._forward.settings.providers and b"json" in head.content_type.lower():
+            body = await read_body(receive, head.length, self._edge.settings.max_body_bytes)
+            exchange.watch.start()
+            return body
+        first = await receive()
+        if first["type"] == "http.disconnect":
+            raise ClientGone
+        if first.get("more_body", False):
+            return _upload(exchange, first)
+        exchange.watch.start()
+        return bytes(first.get("body", b""))
+
+    def _target(self, body: bytes | AsyncIterator[bytes] | None) -> Target:
+        if self._forward.settings.providers and isinstance(body, bytes):
+            return self._forward.targets.choose(_model(body))
+        return self._forward.targets.default
+
+    async def _send(
+        self,
+        exchange: Exchange,
+        caller: Caller,
+        target: Target,
+        body: bytes | AsyncIterator[bytes] | None,
+    ) -> UpstreamResponse:
+        scope = exchange.scope
+        place: Place = scope["path_params"]["place"]
+        upstream = self._forward.settings.upstream
+        request = UpstreamRequest(
+            method=scope["method"],
+            url=url_for(
+                target, place.path, scope["query_string"].decode("latin-1"), place.deployment
+            ),
+            headers=request_headers(
+                scope["headers"],
+                target,
+                intercepted=False,
+                own_credentials=not caller.used_gateway_key,
+            ),
+            body=body,
+            connect_seconds=upstream.connect_seconds,
+            idle_seconds=upstream.idle_seconds,
+        )
+        return await call(self._forward.transports[target.kind], request, upstream.retries)
+
+
+class Entry:
+    """The line of the ledger for one forwarded request, written when its reply states a usage."""
+
+    def __init__(self, ledger: Ledger, request_id: str, caller: Caller, target: Target) -> None:
+        self._ledger = ledger
+        self._request_id = request_id
+        self._caller = caller
+        self._target = target
+        self._started_at = time.time()
+        self._clock = time.perf_counter()
+
+    def write(self, status: int, usage: JSONObject, model: str | None) -> None:
+        tokens = read_usage(usage)
+        self._ledger.record(
+            Row(
+                request_id=self._request_id,
+                tenant=self._caller.tenant,
+                key=self._caller.key,
+                user=self._caller.user,
+                context="main",
+                round=1,
+                provider=self._target.provider,
+                model=model or "",
+                answered_model=model,
+                prompt_tokens=tokens.prompt,
+                cached_tokens=tokens.cached,
+                completion_tokens=tokens.completion,
+                reasoning_tokens=tokens.reasoning,
+                cost_nano_usd=tokens.cost_nano_usd,
+                cost_source=None if tokens.cost_nano_usd is None else "provider",
+                started_at=self._started_at,
+                latency_ms=(time.perf_counter() - self._clock) * 1000,
+                tools_sent=None,
+                tools_deferred=None,
+                tokens_avoided=None,
+                outcome="ok" if status < 400 else f"http_{status}",
+                cache_write_tokens=tokens.cache_write,
+            )
+        )
+
+
+class Relay:
+    """The upstream's reads as they come; the books are done once all of them are on their way."""
+
+    def __init__(self, response: UpstreamResponse, entry: Entry) -> None:
+        self._response = response
+        self._chunks = response.chunks()
+        self._tee = Tee(response.headers)
+        self._entry = entry
+        self._complete = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            self._complete = True
+            raise
+        self._tee.feed(chunk)
+        return chunk
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+        if not self._complete:
+            return
+        usage, model = await self._tee.read()
+        if usage is not None:
+            self._entry.write(self._response.status, usage, model)
+
+
+async def _upload(exchange: Exchange, message: Message) -> AsyncIterator[bytes]:
+    """The client's body at the pace at which the upstream takes it."""
+    while True:
+        if message["type"] == "http.disconnect":
+            exchange.watch.gone = True
+            raise ClientGone
+        if piece := message.get("body", b""):
+            yield piece
+        if not message.get("more_body", False):
+            break
+        message = await exchange.receive()
+    exchange.watch.start()
+
+
+class _Named(msgspec.Struct):
+    model: str = ""
+
+
+def _model(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Named).model
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,73 @@
+"""A client's bytes come in; uvicorn's HTTP/1.1, with a limit for headers and refusals in JSON."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+from uvicorn.server import ServerState
+
+from proxy.edge.refusals import HeadersTooLarge
+from proxy.edge.respond import error_body
+from proxy.errors import BadRequest, UsherError
+
+MAX_HEAD_BYTES = 64 * 1024
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection.
+
+    The parser itself would collect headers of any size. A head that arrives within one read is
+    not measured: a read is small enough.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._in_head = True
+        self._head_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+                self._refuse(HeadersTooLarge(f"The headers are over {MAX_HEAD_BYTES} bytes."))
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(BadRequest(msg))
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade may be ignored (RFC 9110 §7.8), and Java's client always offers one."""
+
+    def _refuse(self, error: UsherError) -> None:
+        """Answer what never became a request, unless an earlier request is being answered."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete:
+            body = error_body(error)
+            self.transport.write(
+                STATUS_LINE[error.status]
+                + b"content-type: application/json\r\n"
+                + b"content-length: %d\r\n" % len(body)
+                + b"connection: close\r\n\r\n"
+                + body
+            )
+        self.transport.close()

@@ -1,0 +1,126 @@
+"""The parts of the gateway come in; the ASGI application with its table of URLs goes out."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+
+from proxy.edge.asked import Asked
+from proxy.edge.endpoint import Endpoint
+from proxy.edge.exchange import Edge
+from proxy.edge.health import health_routes
+from proxy.edge.passthrough import Forward, Passthrough
+from proxy.edge.paths import Place, locate
+from proxy.edge.refusals import MethodNotAllowed
+from proxy.edge.respond import error_reply
+from proxy.errors import BadRequest, NotFound, UsherError
+from proxy.plan.exchange import ChatRequest, Reply
+
+Chat = Callable[[ChatRequest], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What other parts add: routes that go before forwarding, and the application's lifespan."""
+
+    routes: Sequence[BaseRoute] = ()
+    lifespan: Lifespan[Starlette] | None = None
+
+
+NO_EXTRAS = Extras()
+
+
+def build_routes(
+    edge: Edge, chat: Chat, forward: Forward, extras: Extras | None = None
+) -> Starlette:
+    """The application: chat turns, operations, the extra routes, and everything else forwarded."""
+    extras = extras or Extras()
+    edge.metrics.in_flight.set_function(lambda: edge.gate.inside)
+
+    async def answer(asked: Asked) -> Reply:
+        return await chat(_chat_request(asked))
+
+    app = Starlette(
+        routes=[
+            ApiRoute(Endpoint(edge, answer, "chat"), chat=True),
+            *health_routes(edge.gate, edge.metrics),
+            *extras.routes,
+            ApiRoute(Passthrough(edge, forward)),
+        ],
+        exception_handlers={
+            UsherError: _refuse,
+            HTTPException: _refuse_http,
+            Exception: _apologise,
+        },
+        lifespan=extras.lifespan,
+    )
+    # A redirect would lose the body and the credentials of a request.
+    app.router.redirect_slashes = False
+    return app
+
+
+class ApiRoute(BaseRoute):
+    """A route by the API resource that a path means, whatever its prefix and slashes.
+
+    With `chat` it takes new chat completions only; stored ones, at the same path, are not meant.
+    """
+
+    def __init__(self, endpoint: ASGIApp, *, chat: bool = False) -> None:
+        self._endpoint = endpoint
+        self._chat = chat
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] != "http" or (self._chat and scope["method"] != "POST"):
+            return Match.NONE, {}
+        place = locate(scope.get("raw_path") or scope["path"].encode())
+        if place is None or (self._chat and not place.chat):
+            return Match.NONE, {}
+        return Match.FULL, {"path_params": {"place": place}}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._endpoint(scope, receive, send)
+
+
+def _chat_request(asked: Asked) -> ChatRequest:
+    place: Place = asked.params["place"]
+    return ChatRequest(
+        path=place.path,
+        query=asked.query,
+        headers=asked.headers,
+        body=asked.body,
+        caller=asked.caller,
+        request_id=asked.request_id,
+        azure_deployment=place.deployment,
+    )
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    return _response(error if isinstance(error, UsherError) else UsherError("The gateway failed."))
+
+
+async def _refuse_http(request: Request, error: Exception) -> Response:
+    """Starlette's own refusals, in OpenAI's shape."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    asked = f"{request.method} {request.url.path[:200]}"
+    match status:
+        case 404:
+            return _response(NotFound(f"Unknown request URL: {asked}."))
+        case 405:
+            return _response(MethodNotAllowed(f"Not allowed here: {asked}."))
+    return _response(BadRequest("The request could not be read."))
+
+
+async def _apologise(request: Request, _: Exception) -> Response:
+    return await _refuse(request, UsherError("The gateway failed."))
+
+
+def _response(error: UsherError) -> Response:
+    reply = error_reply(error)
+    response = Response(reply.body, reply.status)
+    response.raw_headers.extend(reply.headers)
+    return response

@@ -1,0 +1,93 @@
+"""An application and settings come in; it listens, serves, and drains when it is told to stop."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable
+from importlib.util import find_spec
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from proxy.edge.admit import Gate
+from proxy.edge.protocol import Protocol
+from proxy.settings import Server as Settings
+
+KEEP_ALIVE_SECONDS = 75
+"""Longer than the 60 s of common load balancers: the side that reuses a connection hangs up."""
+LAST_SECONDS = 5
+"""For cancelled requests, which need a second or two to tell their clients."""
+
+
+def serve(app: ASGIApp, settings: Settings, gate: Gate) -> None:
+    """Serve until SIGTERM or SIGINT; returns when the last response has ended."""
+    Server(app, settings, gate).run()
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which first finishes what runs, and meanwhile still answers probes.
+
+    The first signal turns `/readyz` and new requests to 503. The second one, or the end of
+    `drain_seconds`, cancels what still runs. `bound` is called with the port once it listens.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        gate: Gate,
+        bound: Callable[[int], None] | None = None,
+    ) -> None:
+        super().__init__(_configure(app, settings))
+        self._settings = settings
+        self._gate = gate
+        self._bound = bound
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def handle_exit(self, _signal: int, _frame: FrameType | None) -> None:
+        """Unlike uvicorn, do not raise the signal again at the end: a drained exit is a success."""
+        if self._gate.draining and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._gate.rush)
+        self._gate.draining = True
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        # What exists now lives as long as the process: no collection need look at it again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 1000)
+        if self._bound is not None:
+            self._bound(self.port)
+
+    @property
+    def port(self) -> int:
+        port: int = self.servers[0].sockets[0].getsockname()[1]
+        return port
+
+    async def main_loop(self) -> None:
+        await super().main_loop()
+        await self._gate.drain(self._settings.drain_seconds)
+        for task in list(self.server_state.tasks):
+            task.cancel()
+
+
+def _configure(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        http=Protocol,
+        loop="uvloop" if find_spec("uvloop") else "asyncio",
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=LAST_SECONDS,
+    )

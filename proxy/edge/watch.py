@@ -1,0 +1,68 @@
+"""A client's connection comes in; the task that works for it is cancelled when the client goes."""
+
+import asyncio
+from types import TracebackType
+
+from starlette.types import Receive
+
+PATIENCE = 0.25
+"""Seconds before watching starts: a shorter request costs no task of its own."""
+
+
+class ClientGone(Exception):
+    """The client closed the connection, so nobody is left to answer."""
+
+
+class Watch:
+    """Around the work for a request: the block is left when the client leaves.
+
+    That is done by cancellation, which is caught here; after the block `gone` tells about it.
+    """
+
+    __slots__ = ("_receive", "_task", "_timer", "_watcher", "gone")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._task: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self.gone = False
+
+    def __enter__(self) -> "Watch":
+        self._task = asyncio.current_task()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> bool:
+        self.stop()
+        if kind is ClientGone:
+            self.gone = True
+            return True
+        if not (self.gone and kind is asyncio.CancelledError):
+            return False
+        if self._task is not None:
+            self._task.uncancel()
+        return True
+
+    def start(self) -> None:
+        """Begin to watch; from now on nobody else may receive."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(PATIENCE, self._begin, loop)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Not bare: it is held here, and ends with the block.
+        self._watcher = loop.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.gone = True
+        if self._task is not None:
+            self._task.cancel()
