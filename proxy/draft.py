@@ -1,7 +1,7 @@
 """A chat request comes in; what Usher will do with it goes out, and nothing was sent yet."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -10,13 +10,16 @@ from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import Decision, RequestPlan
 from proxy.plan.policy import Policy, read_policy
-from proxy.plan.weave import Memento, weave_messages
+from proxy.plan.weave import Edit, Memento, weave_messages
 from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import Store
 from proxy.tools.arrange import Arrangement, Wishes, arrange
+from proxy.tools.bridge import bridge_message
 from proxy.tools.choice import Choice, read_choice
+from proxy.tools.delivery import choose_delivery, speculates
 from proxy.tools.history import Called, History, read_history
+from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
 from proxy.upstream.desk import Brief
 from proxy.upstream.target import Target, Targets
@@ -52,7 +55,6 @@ class Draft:
     choice: Choice
     brief: Brief
     link: str
-    plan: RequestPlan = field(default=RequestPlan(None))
 
 
 class Drafter:
@@ -94,24 +96,31 @@ class Drafter:
             return RequestPlan(reason, tools=len(toolbox.catalogue.tools))
         links = chain_hashes(messages)
         mementos = await self._recall(tenant, history, links)
+        delivery = choose_delivery(settings, opened.model, toolbox.catalogue)
+        predicts = opened.policy.prediction == "on" and (
+            delivery == "append" or speculates(settings, opened.model)
+        )
+        forced = "required" in (choice.kind, choice.mode)
         arrangement = arrange(
             toolbox,
             history,
-            Wishes(choice, opened.policy.keep, settings.max_surfaced, settings.eager_chars),
-            lambda cue: toolbox.predict(cue).names if opened.policy.prediction == "on" else (),
+            Wishes(
+                choice, opened.policy.keep, delivery, settings.max_surfaced, settings.eager_chars
+            ),
+            lambda cue: toolbox.predict(cue, forced=forced).names if predicts else (),
             {position: memento.discovered for position, memento in mementos.items()},
         )
         if not arrangement.pool:
             return RequestPlan("all kept", tools=len(toolbox.catalogue.tools))
-        woven = mementos if arrangement.search_raw is not None else {}
+        edits = _edit_messages(messages, links, mementos, toolbox, arrangement)
         brief = Brief(
             envelope=envelope,
             toolbox=toolbox,
             arrangement=arrangement,
             choice=choice,
             settings=settings,
-            messages=weave_messages(envelope.raw("messages") or b"[]", woven),
-            ids=_used_ids(history, woven),
+            messages=weave_messages(envelope.raw("messages") or b"[]", edits),
+            ids=_used_ids(history, edits),
             stream=envelope.flag("stream"),
             ask_usage=opened.target.ask_usage,
             model=opened.target.model,
@@ -191,11 +200,44 @@ def _count(raw: memoryview) -> int:
         return 0
 
 
-def _used_ids(history: History, woven: Mapping[int, Memento]) -> frozenset[str]:
+def _edit_messages(
+    messages: Sequence[JSONObject],
+    links: Sequence[str],
+    mementos: Mapping[int, Memento],
+    toolbox: Toolbox,
+    arrangement: Arrangement,
+) -> dict[int, Edit]:
+    """What the client did not see of its conversation, put back where it happened.
+
+    With a frozen array that includes the schemas of predicted and called tools, as results of
+    searches, and calls in the form in which the model makes them.
+    """
+    if arrangement.search_raw is None:
+        return {}
+    edits = {position: memento.edit() for position, memento in mementos.items()}
+    if not arrangement.frozen:
+        return edits
+    for position, names in arrangement.surfaced.arrivals.items():
+        pair = write_search(toolbox.index, names, toolbox.search_name, links[position])
+        edit = edits.get(position, Edit())
+        if messages[position].get("role") == "assistant":
+            edits[position] = replace(edit, before=(*edit.before, *pair))
+        else:
+            edits[position] = replace(edit, after=pair)
+    for position, message in enumerate(messages):
+        edit = edits.get(position, Edit())
+        bridged = bridge_message(edit.message or message, toolbox.bridge_name, arrangement.pool)
+        if bridged is not None:
+            edits[position] = replace(edit, message=bridged)
+    return edits
+
+
+def _used_ids(history: History, edits: Mapping[int, Edit]) -> frozenset[str]:
     ids = {i for event in history.events if isinstance(event, Called) for i in event.ids}
-    for memento in woven.values():
-        hidden: Sequence[JSONObject] = (*memento.before, *memento.after)
-        ids.update(str(m["tool_call_id"]) for m in hidden if "tool_call_id" in m)
+    for edit in edits.values():
+        ids.update(
+            str(m["tool_call_id"]) for m in (*edit.before, *edit.after) if "tool_call_id" in m
+        )
     return frozenset(ids)
 
 

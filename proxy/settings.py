@@ -98,6 +98,26 @@ class Deferral(Section):
     delivery: Literal["append", "frozen", "auto"] = Field(
         "append", description="How found schemas reach the model: appended to tools, or in results."
     )
+    append_models: tuple[str, ...] = Field(
+        ("*deepseek*", "*mimo*", "*glm*"),
+        description="Delivery auto: models that keep their cache, or need tools declared.",
+    )
+    frozen_models: tuple[str, ...] = Field(
+        (), description="Delivery auto: models that always get the frozen delivery."
+    )
+    signed_models: tuple[str, ...] = Field(
+        ("*gemini-3*", "*thinking*"),
+        description="Models that sign reasoning before a call: no search is made in their name.",
+    )
+    cache_price: float = Field(
+        0.1, ge=0, le=1, description="Delivery auto: price of a cached token, 1 being full price."
+    )
+    expected_calls: int = Field(
+        6, ge=1, description="Delivery auto: upstream calls that a conversation is expected to take."
+    )
+    expected_history_tokens: int = Field(
+        6_000, ge=0, description="Delivery auto: history tokens expected at a late find."
+    )
     listing_max_tokens: int = Field(
         1_500, ge=0, description="Size in tokens of the list of tools inside tool_search."
     )

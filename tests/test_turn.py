@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from proxy.errors import BadRequest, ConnectFailed, StreamTruncated, UpstreamTimeout
-from proxy.plan.exchange import ChatRequest, Reply
+from proxy.plan.exchange import Reply
 from proxy.plan.identity import Caller
 from proxy.settings import Settings
 from proxy.upstream.transport import Prepared
@@ -16,6 +16,7 @@ from tests.turns import (
     SETTINGS,
     SSE_TYPE,
     call,
+    chat_request,
     chunks_of,
     completion,
     events,
@@ -370,8 +371,7 @@ async def test_an_upstream_error_frame_ends_the_stream() -> None:
 async def test_explain_sends_nothing() -> None:
     """The plan names every tool's fate."""
     theatre = stage()
-    raw = orjson.dumps(request())
-    plan = await theatre.turn.explain(ChatRequest("/chat/completions", "", [], raw, Caller(), "r"))
+    plan = await theatre.turn.explain(chat_request(orjson.dumps(request())))
     assert not theatre.transport.sent
     assert {decision["fate"] for decision in plan["decisions"]} == {"deferred"}
     assert len(plan["decisions"]) == 6

@@ -50,6 +50,8 @@ class Stage:
 
     turn: Turn
     transport: FakeTransport
+    drafter: Drafter
+    store: MemoryStore
     ledger: ListLedger = field(default_factory=ListLedger)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -65,8 +67,14 @@ class Stage:
         caller = more.get("caller", Caller())
         assert isinstance(headers, list)
         assert isinstance(caller, Caller)
-        request = ChatRequest("/chat/completions", "", headers, raw, caller, "req_1")
-        return await self.turn.chat(request)
+        return await self.turn.chat(chat_request(raw, headers, caller))
+
+
+def chat_request(
+    raw: bytes, headers: Headers | None = None, caller: Caller | None = None
+) -> ChatRequest:
+    """A request as the edge hands it over."""
+    return ChatRequest("/chat/completions", "", headers or [], raw, caller or Caller(), "req_1")
 
 
 def _bytes_of(request: UpstreamRequest) -> bytes:
@@ -83,9 +91,10 @@ def stage(
     transport = FakeTransport(*outcomes, answer=answer)
     ledger, metrics = ListLedger(), Metrics()
     shelf = Shelf(settings.deferral, settings.prediction, build_lexical, 10_000_000)
-    drafter = Drafter(settings, shelf, MemoryStore(1_000_000, 60))
+    store = MemoryStore(1_000_000, 60)
+    drafter = Drafter(settings, shelf, store)
     crew = Crew(drafter, {"openai": transport, "standin": transport}, ledger, metrics)
-    return Stage(Turn(settings, crew), transport, ledger, metrics)
+    return Stage(Turn(settings, crew), transport, drafter, store, ledger, metrics)
 
 
 def request(*messages: JSONObject, **fields: object) -> JSONObject:

@@ -31,6 +31,10 @@ class Memento:
         """The stored form."""
         return orjson.dumps([self.discovered, self.before, self.message, self.after])
 
+    def edit(self) -> "Edit":
+        """How it is put back."""
+        return Edit(self.before, self.message, self.after)
+
     @staticmethod
     def decode(value: bytes) -> "Memento":
         """Reads what `encode` wrote."""
@@ -38,21 +42,29 @@ class Memento:
         return Memento(tuple(discovered), tuple(before), message, tuple(after))
 
 
-def weave_messages(raw: bytes | memoryview, mementos: Mapping[int, Memento]) -> bytes:
-    """The messages with hidden rounds put back where they happened.
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What happens at one message: others before it, one in its place, others after it."""
 
-    `mementos` are keyed by the position of the assistant message that ended their turn. All other
-    messages keep their bytes; without mementos so does the whole array.
+    before: tuple[JSONObject, ...] = ()
+    message: JSONObject | None = None
+    after: tuple[JSONObject, ...] = ()
+
+
+def weave_messages(raw: bytes | memoryview, edits: Mapping[int, Edit]) -> bytes:
+    """The messages with some put in or replaced, keyed by position.
+
+    All other messages keep their bytes; without edits so does the whole array.
     """
-    if not mementos:
+    if not edits:
         return bytes(raw)
     woven: list[bytes] = []
     for position, item in enumerate(_ITEMS.decode(raw)):
-        memento = mementos.get(position)
-        if memento is None:
+        edit = edits.get(position)
+        if edit is None:
             woven.append(bytes(item))
             continue
-        woven.extend(orjson.dumps(message) for message in memento.before)
-        woven.append(bytes(item) if memento.message is None else orjson.dumps(memento.message))
-        woven.extend(orjson.dumps(message) for message in memento.after)
+        woven.extend(orjson.dumps(message) for message in edit.before)
+        woven.append(bytes(item) if edit.message is None else orjson.dumps(edit.message))
+        woven.extend(orjson.dumps(message) for message in edit.after)
     return b"[" + b",".join(woven) + b"]"

@@ -76,6 +76,11 @@ class MemoryStore:
         await self.put(tenant, key, value)
         return value
 
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._entries.clear()
+        self.bytes = 0
+
     def _remove(self, place: tuple[str, str]) -> None:
         entry = self._entries.pop(place, None)
         if entry is not None:

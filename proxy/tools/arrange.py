@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from proxy.tools.catalog import Tool
 from proxy.tools.choice import Choice
-from proxy.tools.defer import cap_surfaced, find_mentions, matches
+from proxy.tools.defer import cap_surfaced, find_mentions, matches, render_tools
+from proxy.tools.delivery import Delivery
 from proxy.tools.history import History, Surfaced, fold_surfaced
 from proxy.tools.predict import Cue
 from proxy.tools.toolbox import Toolbox
@@ -19,6 +20,7 @@ class Wishes:
 
     choice: Choice
     keep: tuple[str, ...] = ()
+    delivery: Delivery = "append"
     max_surfaced: int = 64
     eager_chars: int = 4_000
 
@@ -28,23 +30,38 @@ class Arrangement:
     """The tools of one turn.
 
     `eager` stay in client order, `pool` are the tools that may still be loaded, `surfaced` those
-    that are. `search_raw` is the search tool, None when this turn may not search. `reasons` says
-    why each eager tool is there.
+    that are. `search_raw` is the search tool, None when this turn may not search. `bridge_raw` is
+    the call bridge when schemas are delivered in results, in which case surfaced tools are not
+    declared. `reasons` says why each eager tool is there.
     """
 
     eager: tuple[Tool, ...]
     pool: Mapping[str, Tool]
     surfaced: Surfaced
     search_raw: bytes | None
+    bridge_raw: bytes | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def frozen(self) -> bool:
+        """Whether schemas are delivered in results."""
+        return self.bridge_raw is not None
+
     def declared(self) -> set[str]:
-        """The names of the client's tools that the upstream is told about."""
+        """The names of the client's tools in the upstream's `tools`."""
+        eager = {tool.name for tool in self.eager}
+        return eager if self.frozen else eager | set(self.surfaced.names)
+
+    def loaded(self) -> set[str]:
+        """The names of the client's tools whose schemas the model has seen."""
         return {tool.name for tool in self.eager} | set(self.surfaced.names)
 
-    def surfaced_tools(self) -> list[Tool]:
-        """The loaded tools in first-surfaced order."""
-        return [self.pool[name] for name in self.surfaced.names]
+    def render(self, *, search: bool) -> bytes:
+        """The `tools` array: eager tools, ours, and loaded ones in first-surfaced order."""
+        injected = [self.search_raw] if search and self.search_raw else []
+        if self.bridge_raw is not None:
+            return render_tools(self.eager, [*injected, self.bridge_raw], ())
+        return render_tools(self.eager, injected, (self.pool[n] for n in self.surfaced.names))
 
 
 def arrange(
@@ -73,12 +90,15 @@ def arrange(
         pool = {}
     searching = bool(pool) and _may_search(choice, toolbox)
     surfaced = fold_surfaced(history, predict if searching else _nothing, pool, discovered)
-    surfaced.names = cap_surfaced(surfaced.names, history.called, wishes.max_surfaced)
+    frozen = searching and wishes.delivery == "frozen" and choice.kind in ("auto", "required")
+    if not frozen:
+        surfaced.names = cap_surfaced(surfaced.names, history.called, wishes.max_surfaced)
     return Arrangement(
         eager=tuple(sorted((*toolbox.split.eager, *kept), key=lambda tool: tool.position)),
         pool=pool,
         surfaced=surfaced,
         search_raw=_search_raw(toolbox, choice, pool) if searching else None,
+        bridge_raw=toolbox.bridge_raw if frozen else None,
         reasons={**toolbox.split.reasons, **reasons},
     )
 

@@ -21,7 +21,8 @@ class Tool:
     """One entry of the client's `tools` array.
 
     `raw` is what goes upstream: the client's own bytes, less a `defer_loading` mark, which servers
-    without deferral refuse. `parameters` is the raw JSON schema, or None when there is none.
+    without deferral refuse. `parameters` is the raw JSON schema, or None when there is none. `breakpoint` says
+    that the client put a `cache_control` on it.
     """
 
     position: int
@@ -33,6 +34,7 @@ class Tool:
     strict: bool
     defer_loading: bool | None
     group: str
+    breakpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def _read_tool(position: int, raw: bytes) -> Tool:
         strict=bytes(inner.get("strict", b"")) == b"true",
         defer_loading=None if mark is None else bytes(mark) == b"true",
         group="",
+        breakpoint="cache_control" in entry or "cache_control" in inner,
     )
 
 

@@ -98,6 +98,7 @@ def _reason_to_stay(tool: Tool, catalogue: Catalogue, settings: Deferral) -> str
         ("name", VALID_NAME.fullmatch(tool.name) is None),
         ("pinned", matches(tool.name, settings.pin)),
         ("client", tool.defer_loading is False),
+        ("cache_control", tool.breakpoint),
         ("ambient", tool.defer_loading is None and AMBIENT.search(tool.name) is not None),
     )
     return next((reason for reason, holds in checks if holds), None)

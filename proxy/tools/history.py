@@ -13,9 +13,13 @@ CLIP = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A user message, or tool results: a moment at which tools are predicted."""
+    """A user message, or tool results: a moment at which tools are predicted.
+
+    `position` is that of the message, the last one when several results arrived.
+    """
 
     cue: Cue
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +56,23 @@ class Surfaced:
     """The deferred tools whose schemas are sent, in the order in which they first were.
 
     A guess is never a discovery: `predicted` and `discovered` are kept apart. `guessed` is the
-    part of `predicted` that belongs to the newest moment, whose worth this turn will show.
+    part of `predicted` that belongs to the newest moment, whose worth this turn will show;
+    `arrivals` says which message brought which names by prediction or by calling them unseen.
     """
 
     names: list[str] = field(default_factory=list)
     predicted: list[str] = field(default_factory=list)
     guessed: tuple[str, ...] = ()
+    arrivals: dict[int, tuple[str, ...]] = field(default_factory=dict)
     discovered: list[str] = field(default_factory=list)
 
-    def add(self, names: Iterable[str], kind: list[str] | None = None) -> None:
-        """Appends those names that are not there yet; to `kind` as well."""
-        for name in names:
-            if name not in self.names:
-                self.names.append(name)
-                if kind is not None:
-                    kind.append(name)
+    def add(self, names: Iterable[str], kind: list[str] | None = None) -> tuple[str, ...]:
+        """Appends those names that are not there yet, to `kind` as well, and returns them."""
+        new = tuple(name for name in dict.fromkeys(names) if name not in self.names)
+        self.names.extend(new)
+        if kind is not None:
+            kind.extend(new)
+        return new
 
 
 class _Reader:
@@ -88,11 +94,11 @@ class _Reader:
             name = self.names_by_id.get(str(message.get("tool_call_id")))
             self.results.extend([name] if name else [])
             return
-        self.flush()
+        self.flush(position - 1)
         text = read_text(message.get("content"))
         if role == "user":
             self.users = (text, self.users[0])
-            self.events.append(Asked(self.cue(())))
+            self.events.append(Asked(self.cue(()), position))
         elif role == "assistant":
             self.read_assistant(position, message, text)
         elif role in ("system", "developer"):
@@ -110,10 +116,10 @@ class _Reader:
         self.called.update(dict.fromkeys(names))
         self.events.append(Called(position, names, tuple(call_ids(message))))
 
-    def flush(self) -> None:
-        """Ends a run of tool results."""
+    def flush(self, position: int) -> None:
+        """Ends a run of tool results, the last of which is at `position`."""
         if self.results:
-            self.events.append(Asked(self.cue(tuple(self.results))))
+            self.events.append(Asked(self.cue(tuple(self.results)), position))
             self.results = []
 
     def cue(self, results: tuple[str, ...]) -> Cue:
@@ -131,7 +137,7 @@ def read_history(messages: Sequence[JSONObject]) -> History:
     reader = _Reader()
     for position, message in enumerate(messages):
         reader.read(position, message)
-    reader.flush()
+    reader.flush(len(messages) - 1)
     last = messages[-1].get("role") if messages else None
     return History(
         system="\n".join(reader.system),
@@ -156,11 +162,15 @@ def fold_surfaced(
     for event in history.events:
         if isinstance(event, Asked):
             surfaced.guessed = tuple(name for name in predict(event.cue) if name in known)
-            surfaced.add(surfaced.guessed, surfaced.predicted)
+            new = surfaced.add(surfaced.guessed, surfaced.predicted)
+            if new:
+                surfaced.arrivals[event.position] = new
         else:
             found = discovered.get(event.position, ())
             surfaced.add((n for n in found if n in known), surfaced.discovered)
-            surfaced.add(n for n in event.names if n in known)
+            called = surfaced.add(n for n in event.names if n in known)
+            if called:
+                surfaced.arrivals[event.position] = called
     return surfaced
 
 

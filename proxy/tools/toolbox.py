@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from proxy.settings import Deferral, Prediction
+from proxy.tools.bridge import NAME, bridge_tool
 from proxy.tools.catalog import Catalogue, Tool
 from proxy.tools.defer import Split, split_tools
 from proxy.tools.document import Document
@@ -35,14 +36,17 @@ class Toolbox:
         self.catalogue = catalogue
         self.split: Split = split_tools(catalogue, deferral)
         self.deferrable: Mapping[str, Tool] = {tool.name: tool for tool in self.split.deferrable}
-        self.search_name = choose_search_name(catalogue, deferral.search_name)
+        self.search_name = choose_name(catalogue, deferral.search_name, "find_tools")
+        self.bridge_name = choose_name(catalogue, NAME, "use_tool")
+        self.bridge_raw = bridge_tool(self.bridge_name, self.search_name)
         self._deferral = deferral
         self._prediction = prediction
+        self._make_index = make_index
         documents = [_document(tool) for tool in self.split.deferrable]
         self.search_raw = self.render_search(self.split.deferrable)
         self.index = make_index(documents)
         self._checkers: dict[str, Checker] = {}
-        self._predictions: dict[Cue, Predicted] = {}
+        self._predictions: dict[tuple[Cue, bool], Predicted] = {}
         self.usage: Counter[str] = Counter()
         self._tokens: Mapping[str, int] | None = None
         self._search_tokens = 0
@@ -60,6 +64,10 @@ class Toolbox:
         )
         return search_tool(self.search_name, listing)
 
+    def narrow(self, names: Iterable[str]) -> Index:
+        """An index of some of the tools only, for a choice that allows no others."""
+        return self._make_index([_document(self.deferrable[name]) for name in names])
+
     def checker(self, name: str) -> Checker:
         """The argument checker of one tool, compiled on first use."""
         checker = self._checkers.get(name)
@@ -68,17 +76,21 @@ class Toolbox:
             self._checkers[name] = checker
         return checker
 
-    def predict(self, cue: Cue) -> Predicted:
+    def predict(self, cue: Cue, *, forced: bool = False) -> Predicted:
         """What the turn will probably need; the same cue always gets the same answer.
 
         The memo is what keeps old turns of a conversation stable while usage counts move on.
+        `forced` never abstains, for a client that requires a call.
         """
-        known = self._predictions.get(cue)
+        known = self._predictions.get((cue, forced))
         if known is None:
-            known = predict(self.index, cue, self._prediction, self.usage)
+            settings = self._prediction
+            if forced:
+                settings = settings.model_copy(update={"abstain": False})
+            known = predict(self.index, cue, settings, self.usage)
             if len(self._predictions) >= MEMO:
                 self._predictions.pop(next(iter(self._predictions)))
-            self._predictions[cue] = known
+            self._predictions[cue, forced] = known
         return known
 
     def count(self) -> None:
@@ -97,9 +109,9 @@ class Toolbox:
         return max(0, absent - self._search_tokens)
 
 
-def choose_search_name(catalogue: Catalogue, preferred: str) -> str:
+def choose_name(catalogue: Catalogue, preferred: str, second: str) -> str:
     """A name that no tool of the client has: the preferred one, else one that is still stable."""
-    for name in (preferred, "find_tools", f"{preferred}_{catalogue.digest[:4]}"):
+    for name in (preferred, second, f"{preferred}_{catalogue.digest[:4]}"):
         if name not in catalogue.by_name:
             return name
     return f"{preferred}_{catalogue.digest[:16]}"

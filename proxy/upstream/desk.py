@@ -11,8 +11,8 @@ from proxy.plan.envelope import Envelope, extend_array
 from proxy.settings import Deferral
 from proxy.stream.collect import Answer, Call
 from proxy.tools.arrange import Arrangement
+from proxy.tools.bridge import read_bridge_call
 from proxy.tools.choice import Choice, narrow_allowed
-from proxy.tools.defer import render_tools
 from proxy.tools.search import Query, parse_arguments, search
 from proxy.tools.toolbox import Toolbox
 from proxy.tools.validate import nearest_names
@@ -35,11 +35,15 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The fate of a call; `call` as the client would get it, `reply` as the model would."""
+    """The fate of a call; `call` as the client would get it, `reply` as the model would.
+
+    `tool` is the tool of the catalogue that a repair is about, if there is one.
+    """
 
     fate: Fate
     call: Call
     reply: str = ""
+    tool: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ class Desk:
         arrangement = self.brief.arrangement
         if arrangement.search_raw is None:
             return False
-        declared = bool(arrangement.eager or arrangement.surfaced.names)
+        declared = bool(arrangement.declared() or arrangement.frozen)
         if self._closing or (self._required and self.round > 0):
             return not declared
         return True
@@ -125,26 +129,25 @@ class Desk:
 
     def visible(self) -> set[str]:
         """The names whose calls are the client's for certain, so they may stream at once."""
-        hidden = {self.brief.toolbox.search_name}
-        return self.brief.arrangement.declared() - hidden
+        return self.brief.arrangement.declared()
 
     def names(self) -> list[str]:
-        """The other names that the model knows: listed tools and the search tool."""
-        return [*self.brief.arrangement.pool, self.brief.toolbox.search_name]
+        """The other names that the model knows: listed tools and ours."""
+        toolbox = self.brief.toolbox
+        return [*self.brief.arrangement.pool, toolbox.search_name, toolbox.bridge_name]
 
     def close(self) -> None:
         """Makes the next round the last one."""
         self._closing = True
         arrangement = self.brief.arrangement
-        if self._required and not arrangement.declared():
+        if self._required and not arrangement.declared() and not arrangement.frozen:
             arrangement.surfaced.add(list(arrangement.pool)[:MAX_DECLARED])
 
     def body(self) -> bytes:
         """The request of the next round."""
         brief = self.brief
         arrangement = brief.arrangement
-        injected = [arrangement.search_raw] if self.searching and arrangement.search_raw else []
-        tools = render_tools(arrangement.eager, injected, arrangement.surfaced_tools())
+        tools = arrangement.render(search=self.searching)
         hidden = [orjson.dumps(message) for message in self.parked.before]
         changes: dict[str, bytes | None] = {
             "tools": tools if tools != b"[]" else None,
@@ -189,11 +192,20 @@ class Desk:
             if brief.arrangement.search_raw is None or self._closing:
                 return Ruling(Fate.SWALLOW, call)
             return Ruling(Fate.SEARCH, call)
-        if call.name in brief.arrangement.declared():
-            return Ruling(Fate.REAL, call)
+        meant = call
+        if brief.arrangement.frozen and call.name == brief.toolbox.bridge_name:
+            name, arguments = read_bridge_call(call.arguments)
+            meant = replace(call, name=name, arguments=arguments)
+        if meant.name in brief.arrangement.declared():
+            return Ruling(Fate.REAL, meant)
+        return self._rule_unloaded(call, meant)
+
+    def _rule_unloaded(self, sent: Call, call: Call) -> Ruling:
+        """A call of a tool that is not declared; `sent` is how the model wrote it."""
+        brief = self.brief
         name = call.name if call.name in brief.arrangement.pool else self._guess_name(call)
         if name is None:
-            return self._repair(call, call.name, {"error": f"there is no tool {call.name!r}"})
+            return self._repair(sent, call.name, {"error": f"there is no tool {call.name!r}"})
         checked = brief.toolbox.checker(name).check(call.arguments)
         if checked.error is None:
             return Ruling(Fate.REAL, replace(call, name=name, arguments=checked.arguments))
@@ -201,7 +213,7 @@ class Desk:
         parameters = brief.toolbox.catalogue.by_name[name].parameters
         if parameters is not None:
             complaint["parameters"] = orjson.Fragment(parameters)
-        return self._repair(call, name, complaint)
+        return self._repair(sent, name, complaint)
 
     def _guess_name(self, call: Call) -> str | None:
         """The one tool that a mistaken name can only mean, provided the arguments fit it."""
@@ -215,14 +227,22 @@ class Desk:
         """One more chance for the model; after `max_repairs` the client's own check decides."""
         count = self._repairs.get(name, 0)
         if count >= self.brief.settings.max_repairs:
-            return Ruling(Fate.REAL, call)
+            return Ruling(Fate.REAL, self._unbridged(call))
         self._repairs[name] = count + 1
         if name not in self.brief.arrangement.pool:
             similar = nearest_names(name, list(self.brief.arrangement.pool))
             complaint["note"] = f"Search with {self.brief.toolbox.search_name}, or answer without."
             if similar:
                 complaint["similar"] = similar
-        return Ruling(Fate.REPAIR, call, orjson.dumps(complaint).decode())
+        tool = name if name in self.brief.arrangement.pool else None
+        return Ruling(Fate.REPAIR, call, orjson.dumps(complaint).decode(), tool)
+
+    def _unbridged(self, call: Call) -> Call:
+        """The call that the client gets of one that went through the bridge."""
+        if not self.brief.arrangement.frozen or call.name != self.brief.toolbox.bridge_name:
+            return call
+        name, arguments = read_bridge_call(call.arguments)
+        return replace(call, name=name or call.name, arguments=arguments)
 
     def _answer_searches(self, rulings: Sequence[Ruling]) -> list[Ruling]:
         """Runs the searches of a message in order and surfaces what they and repairs name."""
@@ -233,9 +253,8 @@ class Desk:
                 new, text = self._search(parse_arguments(ruling.call.arguments))
                 found_new = found_new or bool(new)
                 ruling = replace(ruling, reply=text)  # noqa: PLW2901 - the same call, answered
-            elif ruling.fate is Fate.REPAIR and ruling.call.name in self.brief.arrangement.pool:
-                self.brief.arrangement.surfaced.add((ruling.call.name,))
-                found_new = True
+            elif ruling.tool is not None:
+                found_new = bool(self.brief.arrangement.surfaced.add((ruling.tool,))) or found_new
             answered.append(ruling)
         self._barren = 0 if found_new else self._barren + 1
         return answered
@@ -243,14 +262,15 @@ class Desk:
     def _search(self, query: Query) -> tuple[Sequence[str], str]:
         brief = self.brief
         self.searches += 1
+        allowed = brief.choice.kind == "allowed"
         found = search(
-            brief.toolbox.index,
+            brief.toolbox.narrow(brief.arrangement.pool) if allowed else brief.toolbox.index,
             query,
-            loaded=set(brief.arrangement.declared()),
+            loaded=brief.arrangement.loaded(),
             asked=self._asked,
             limit=brief.settings.search_limit,
             max_new=brief.settings.search_max_new,
-            schemas=False,
+            schemas=brief.arrangement.frozen,
         )
         new = [name for name in found.new if name in brief.arrangement.pool]
         brief.arrangement.surfaced.add(new, brief.arrangement.surfaced.discovered)
@@ -264,7 +284,7 @@ class Desk:
         calls: list[JSONObject] = []
         results: list[JSONObject] = []
         for position, ruling in enumerate(rulings):
-            raw = dict(ruling.call.raw)
+            raw = render_call(ruling.call)
             if ruling.fate is not Fate.REAL:
                 raw["id"] = self._unique_id(ruling.call.id, position)
                 raw["function"] = {

@@ -2,7 +2,7 @@
 
 import orjson
 
-from proxy.plan.weave import Memento, weave_messages
+from proxy.plan.weave import Edit, Memento, weave_messages
 
 _MESSAGES = b'[{"role": "user","content":"a"},{"role":"assistant","content":"b"} , {"role":"tool"}]'
 
@@ -17,7 +17,7 @@ def test_a_memento_surrounds_its_message() -> None:
     memento = Memento(
         discovered=("x",), before=({"n": 1},), message={"n": 2}, after=({"n": 3}, {"n": 4})
     )
-    woven = weave_messages(_MESSAGES, {1: memento})
+    woven = weave_messages(_MESSAGES, {1: memento.edit()})
     assert woven == (
         b'[{"role": "user","content":"a"},{"n":1},{"n":2},{"n":3},{"n":4},{"role":"tool"}]'
     )
@@ -25,7 +25,7 @@ def test_a_memento_surrounds_its_message() -> None:
 
 def test_a_memento_without_message_keeps_the_clients() -> None:
     """Only what was different upstream is replaced."""
-    woven = weave_messages(_MESSAGES, {1: Memento(before=({"n": 1},))})
+    woven = weave_messages(_MESSAGES, {1: Edit(before=({"n": 1},))})
     assert orjson.loads(woven)[1:3] == [{"n": 1}, {"role": "assistant", "content": "b"}]
 
 

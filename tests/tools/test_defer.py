@@ -32,6 +32,7 @@ def test_reasons_to_stay() -> None:
     """Each tool that cannot or should not be deferred says why."""
     ambient, open_ended = function("ask_user"), function("open")
     open_ended["defer_loading"] = False
+    cached = {**function("cached"), "cache_control": {"type": "ephemeral"}}
     found = catalogue(
         function("pinned_one"),
         {"type": "custom", "custom": {"name": "grammar"}},
@@ -40,6 +41,7 @@ def test_reasons_to_stay() -> None:
         function("bad name!"),
         ambient,
         open_ended,
+        cached,
         function("rest"),
     )
     split = split_tools(found, Deferral(small_chars=0, pin=("pinned_*",)))
@@ -50,9 +52,10 @@ def test_reasons_to_stay() -> None:
         "bad name!": "name",
         "ask_user": "ambient",
         "open": "client",
+        "cached": "cache_control",
     }
     assert [tool.name for tool in split.deferrable] == ["rest"]
-    assert len(split.eager) == 7
+    assert len(split.eager) == 8
 
 
 def test_small_tools_stay_while_the_budget_lasts() -> None:

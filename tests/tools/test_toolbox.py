@@ -3,7 +3,7 @@
 import orjson
 
 from proxy.tools.predict import Cue
-from proxy.tools.toolbox import choose_search_name
+from proxy.tools.toolbox import choose_name
 from tests.tools.samples import catalogue, city_tools, function, toolbox
 
 
@@ -16,11 +16,11 @@ def test_the_search_tool_lists_every_deferrable_tool() -> None:
 
 def test_the_search_tools_name_is_free() -> None:
     """A client's own tool of that name keeps it."""
-    assert choose_search_name(catalogue(function("f")), "tool_search") == "tool_search"
+    assert choose_name(catalogue(function("f")), "tool_search", "find_tools") == "tool_search"
     taken = catalogue(function("tool_search"))
-    assert choose_search_name(taken, "tool_search") == "find_tools"
+    assert choose_name(taken, "tool_search", "find_tools") == "find_tools"
     both = catalogue(function("tool_search"), function("find_tools"))
-    assert choose_search_name(both, "tool_search") == f"tool_search_{both.digest[:4]}"
+    assert choose_name(both, "tool_search", "find_tools") == f"tool_search_{both.digest[:4]}"
 
 
 def test_a_prediction_is_remembered() -> None:

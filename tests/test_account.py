@@ -1,0 +1,65 @@
+"""What a turn writes into the books."""
+
+from proxy.account import Account
+from proxy.observe.metrics import Metrics
+from proxy.plan.plan import RequestPlan
+from proxy.stream.collect import Call
+from proxy.upstream.rounds import Report, Spoken
+from tests.turns import ListLedger, chat_request
+
+
+def _account(plan: RequestPlan | None = None) -> tuple[Account, ListLedger, Metrics]:
+    ledger, metrics = ListLedger(), Metrics()
+    account = Account(ledger, metrics, chat_request(b"{}"), "default", "m")
+    account.plan = plan or RequestPlan(None)
+    return account, ledger, metrics
+
+
+def test_a_row_says_what_the_upstream_reported() -> None:
+    """Unknown numbers are None, never 0."""
+    account, ledger, _ = _account(RequestPlan(None, saved=500))
+    usage = {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3}}
+    account.enter(Report("search_round", 2, 1.0, 5.0, usage, "m-2", 4, "ok"))
+    row = ledger.rows[0]
+    assert (row.context, row.round, row.model, row.answered_model) == (
+        "search_round",
+        2,
+        "m",
+        "m-2",
+    )
+    assert (row.prompt_tokens, row.cached_tokens, row.completion_tokens) == (7, 3, None)
+    assert row.tokens_avoided == 500
+    assert row.cost_nano_usd is None
+
+
+def test_a_turn_is_closed_once() -> None:
+    """Whatever ends it first decides its outcome."""
+    account, ledger, _ = _account()
+    account.close("ok")
+    account.close("client_gone")
+    assert [turn.outcome for turn in ledger.turns] == ["ok"]
+
+
+def test_predictions_are_judged_by_what_was_called() -> None:
+    """Called guesses are hits, others unused; a searched tool that was called is a miss."""
+    account, ledger, metrics = _account(
+        RequestPlan(None, 9, 1, 6, ("a", "b", "old"), ("a", "b"), ("c", "d"), saved=10)
+    )
+    calls = tuple(Call(i, str(i), name, "{}", {}) for i, name in enumerate(("a", "c", "old")))
+    account.close("ok", Spoken("", calls))
+    turn = ledger.turns[0]
+    assert (turn.hits, turn.unused, turn.missed) == (1, 1, 1)
+    text = metrics.render()[0].decode()
+    assert 'usher_predictions_total{outcome="hit"} 1.0' in text
+    assert 'usher_tools_total{state="deferred"} 6.0' in text
+    assert "usher_tool_tokens_saved_total 10.0" in text
+
+
+def test_a_bypassed_request_counts_no_tools() -> None:
+    """Only turns that deferral took part in are measured."""
+    account, ledger, metrics = _account(RequestPlan("small", 3))
+    account.enter_single("ok", {"prompt_tokens": 1}, "m")
+    account.close("ok")
+    assert ledger.rows[0].tools_sent == 3
+    assert ledger.turns[0].detail is None
+    assert 'usher_tools_total{state="kept"} 0.0' in metrics.render()[0].decode()
