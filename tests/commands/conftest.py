@@ -29,7 +29,8 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> Running:
-        environ = {"PATH": os.defpath, "USHER_DATA": str(tmp_path / "data")}
+        measured = {name: text for name, text in os.environ.items() if name.startswith("COV")}
+        environ = {**measured, "PATH": os.defpath, "USHER_DATA": str(tmp_path / "data")}
         command = [sys.executable, "-m", "proxy.cli", "serve", "--port", "0", "--json", *words]
         process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
         started.append(process)
