@@ -12,8 +12,6 @@ from pydantic_core import ErrorDetails
 from proxy.configfile import Entry, Key
 from proxy.settings import Settings
 
-PREFIX = "USHER_"
-
 
 def describe(error: ValidationError, entries: Mapping[Key, Entry]) -> list[str]:
     """One line per problem: where it was written, which setting, what is wrong with it."""
@@ -24,11 +22,6 @@ def name_key(key: Key) -> str:
     """`providers[0].name` for ("providers", 0, "name")."""
     words = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
     return "".join(words).removeprefix(".")
-
-
-def name_variable(key: Key) -> str:
-    """`USHER_DEFERRAL__MODE` for ("deferral", "mode")."""
-    return PREFIX + "__".join(str(part) for part in key).upper()
 
 
 def places(model: type[BaseModel], prefix: Key = ()) -> dict[Key, type]:
@@ -66,7 +59,7 @@ def _line(problem: ErrorDetails, entries: Mapping[Key, Entry]) -> str:
         return f"{origin}: {name}: {_say(problem)}"
     guess = nearest(key)
     if guess and origin.startswith("env "):
-        guess = PREFIX + guess.replace(".", "__").upper()
+        guess = f"USHER_{guess.replace('.', '__').upper()}"
     return f"{origin}: {name}: no such setting" + (f"; did you mean {guess}?" if guess else "")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.configwords import name_key, name_variable, nearest, places
+from proxy.configwords import name_key, nearest, places
 from proxy.settings import Settings
 
 
@@ -30,10 +30,9 @@ def test_nothing_near_is_not_guessed() -> None:
     assert nearest(("qqqqq",)) is None
 
 
-def test_keys_are_spelt_for_people_and_shells() -> None:
-    """The same key as a path and as a variable."""
-    key = ("providers", 0, "name")
-    assert (name_key(key), name_variable(key)) == ("providers[0].name", "USHER_PROVIDERS__0__NAME")
+def test_keys_are_spelt_as_paths() -> None:
+    """Dots for names and brackets for places in a list."""
+    assert name_key(("providers", 0, "name")) == "providers[0].name"
 
 
 def test_kinds_of_settings_are_known() -> None:
