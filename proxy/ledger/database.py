@@ -19,7 +19,7 @@ FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 """What a database that is away, full, locked or read-only raises; later it may work again."""
 
 _READERS = 2
-_BUSY_SECONDS = 5.0
+_BUSY_SECONDS = 2.0
 _CONNECT_SECONDS = 5.0
 _LOCK = 0x75736865  # of the advisory locks, the one for migrations ("ushe")
 

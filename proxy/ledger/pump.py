@@ -22,6 +22,8 @@ _log = structlog.get_logger(__name__)
 _PRUNE_SECONDS = 3600.0
 _LONGEST_PAUSE = 5.0
 _DAY_SECONDS = 86_400.0
+_COLLECTING = 0.8
+"""The share of the flush interval in which a batch is collected; the rest is for writing it."""
 
 
 class Pump:
@@ -132,7 +134,7 @@ class Pump:
             await self._wait(_PRUNE_SECONDS)
         self._queue.asleep = False
         if not self._status.closing and not self._waiting:
-            await self._wait(self._options.flush_seconds)
+            await self._wait(_COLLECTING * self._options.flush_seconds)
 
     async def _wait(self, seconds: float) -> None:
         """Sleep, or less when woken."""

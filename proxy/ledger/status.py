@@ -15,6 +15,7 @@ class Options:
     keep_days: int = 90
     keep_rows: int | None = None
     close_seconds: float = 5.0
+    answer_seconds: float = 10.0
     price: Callable[[Row], Row] = lambda row: row
 
 

@@ -23,7 +23,6 @@ from proxy.wire import JSONObject
 T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
-_ANSWER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class SqlLedger:
         """Ask on the writer's loop, where the database lives, with all lines so far written."""
         self._wake()
         try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
+            async with asyncio.timeout(self._options.answer_seconds):
                 opened = await asyncio.shield(asyncio.wrap_future(self._opened))
                 answer = asyncio.run_coroutine_threadsafe(opened.ask(question), opened.loop)
                 return await asyncio.wrap_future(answer)
