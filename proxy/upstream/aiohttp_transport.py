@@ -1,14 +1,17 @@
 """Transport over aiohttp: bytes up, bytes down, nothing added, nothing decoded."""
 
 import asyncio
+import select
 import ssl
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from proxy.errors import (
@@ -42,9 +45,7 @@ class AiohttpTransport:
 
     def _open(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=KEEPALIVE_SECONDS, ssl=self._ssl or True
-            ),
+            connector=_Connector(self._ssl),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=READ_BYTES,
@@ -70,7 +71,7 @@ class AiohttpTransport:
                     ),
                 )
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise _failure(request, upload, error) from None
+            raise _failure(request, error) from None
         finally:
             upload.clock = None
         protocol = response.connection.protocol if response.connection else None
@@ -127,6 +128,44 @@ class AiohttpResponse:
         self._response.close()
 
 
+class _Connector(aiohttp.TCPConnector):
+    """A pool that looks at a kept connection before it is used again.
+
+    The event loop may not have come round yet to an end that has already arrived.
+    """
+
+    def __init__(self, ssl_context: ssl.SSLContext | None) -> None:
+        super().__init__(limit=0, keepalive_timeout=KEEPALIVE_SECONDS, ssl=ssl_context or True)
+        self._used: WeakSet[ResponseHandler] = WeakSet()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
+    ) -> Connection:
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            protocol = connection.protocol
+            if protocol is None or protocol not in self._used:
+                break
+            if not _has_news(protocol.transport):
+                return connection
+            connection.close()
+        if protocol is not None:
+            self._used.add(protocol)
+        return connection
+
+
+def _has_news(transport: asyncio.Transport | None) -> bool:
+    """Whether an idle connection can be read: only its end can be there, or garbage."""
+    if transport is None or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
 class _Watch:
     """Tells a body that its connection is gone.
 
@@ -161,17 +200,15 @@ class _Watch:
 
 
 class _Upload:
-    """Hands a body to aiohttp and remembers how far it got.
+    """Hands a body to aiohttp and watches that the upstream takes it.
 
-    aiohttp sends the head of a request together with the first chunk of its body, so until it
-    asks for that chunk not one byte has left.
+    aiohttp has a clock for the answer only, and warns about bytes of more than a megabyte.
     """
 
     def __init__(self, body: bytes | AsyncIterator[bytes] | None, idle_seconds: float) -> None:
         self._body = body
         self._idle_seconds = idle_seconds
         self.clock: asyncio.Timeout | None = None
-        self.untouched = bool(body)
 
     def chunks(self) -> AsyncIterator[bytes] | None:
         if not self._body:
@@ -179,13 +216,11 @@ class _Upload:
         return self._whole(self._body) if isinstance(self._body, bytes) else self._each(self._body)
 
     async def _whole(self, body: bytes) -> AsyncIterator[bytes]:
-        self.untouched = False
         self._expect_progress(self._idle_seconds)
         yield body
         self._expect_progress(None)
 
     async def _each(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        self.untouched = False
         async for chunk in body:
             self._expect_progress(self._idle_seconds)
             yield chunk
@@ -217,7 +252,7 @@ def _text(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-def _failure(request: UpstreamRequest, upload: _Upload, error: Exception) -> BaseException:
+def _failure(request: UpstreamRequest, error: Exception) -> BaseException:
     """Name what went wrong before the head of an answer arrived."""
     where, kind = site(request.url), type(error).__name__
     match error:
@@ -233,6 +268,6 @@ def _failure(request: UpstreamRequest, upload: _Upload, error: Exception) -> Bas
             return UpstreamError(f"{where} did not answer in HTTP")
         case _ if type(error) is aiohttp.ClientConnectionError and error.__cause__ is not None:
             return error.__cause__  # the caller's own body iterator failed
-        case _ if upload.untouched or request.method in IDEMPOTENT:
-            return ConnectFailed(f"{where} hung up before the request ({kind})")
+        case _ if request.method in IDEMPOTENT:
+            return ConnectFailed(f"{where} hung up before its answer ({kind})")
     return UpstreamError(f"{where} hung up without an answer ({kind})")

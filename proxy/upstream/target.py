@@ -67,9 +67,10 @@ def choose_target(settings: Settings, model: str) -> Target:
 def url_for(target: Target, path: str, query: str = "", deployment: str | None = None) -> str:
     """The upstream's URL of an API resource, its path and query as the client wrote them.
 
-    `path` is percent-encoded, below `/v1` or with it. The base URL is the one that an OpenAI SDK
-    would be given; a query of its own, such as Azure's `api-version`, comes first. `deployment`
-    is the name that Azure's SDK puts into the path.
+    `path` is percent-encoded, with its `/v1` or without. The base URL is the one that an OpenAI
+    SDK would be given: `/v1` is in it where the upstream has one. A query of the base URL, such
+    as Azure's `api-version`, fills in what the client's lacks. `deployment` is the model where
+    Azure's SDK puts it, in the path.
     """
     base, _, own_query = target.base_url.partition("?")
     base = base.rstrip("/")
@@ -78,7 +79,7 @@ def url_for(target: Target, path: str, query: str = "", deployment: str | None =
         base = _azure_base(base, deployment)
     elif deployment is not None:
         query = _without(query, "api-version=")
-    if path.startswith("/v1/") and urlsplit(base).path:
+    if path.startswith("/v1/"):
         path = "/" + path[4:].lstrip("/")
     if own_query:
         taken = {part.partition("=")[0] for part in query.split("&")}

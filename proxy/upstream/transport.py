@@ -66,7 +66,10 @@ class Transport(Protocol):
     async def send(self, request: UpstreamRequest) -> UpstreamResponse:
         """Return once the head of the answer is here.
 
-        Raises ConnectFailed when nothing was accepted, UpstreamTimeout or UpstreamError otherwise.
+        Raises ConnectFailed when a repeat is safe, UpstreamTimeout or UpstreamError otherwise. It
+        is safe when no connection was made, and after a hang-up without a word for IDEMPOTENT
+        methods. A POST on a kept connection that ends under it is not: the upstream may have read
+        it (RFC 9110 §9.2.2). Connections whose end has been seen are not used in the first place.
         """
 
     async def aclose(self) -> None:

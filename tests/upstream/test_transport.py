@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from proxy.errors import (
+    BadRequest,
     BodyTooLarge,
     ConnectFailed,
     StreamTruncated,
@@ -541,6 +542,14 @@ async def test_unusable_url_is_an_upstream_error(transport: Transport, url: str)
     """A wrong base URL is a clean 502."""
     with pytest.raises(UpstreamError):
         await transport.send(post(url))
+
+
+async def test_header_that_would_split_a_request_is_refused(transport: Transport) -> None:
+    """A line break in a header is the caller's fault and never reaches the wire."""
+    async with ScriptedUpstream([json_reply(b"{}")]) as upstream:
+        with pytest.raises(BadRequest):
+            await transport.send(post(upstream.url, headers=[(b"x-a", b"1\r\nx-b: 2")]))
+    assert upstream.requests == []
 
 
 async def test_closed_transport_opens_anew(transport: Transport) -> None:
