@@ -1,11 +1,10 @@
 """Nothing comes in; the demo, played with everything off and on, goes to stdout as a report."""
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import orjson
 
 from proxy.demo.catalogue import load_tools
 from proxy.demo.gateway import serve_gateway
@@ -21,7 +20,7 @@ def run(*, as_json: bool) -> int:
     """Show the demo; the exit code is 1 when it does not show what it should."""
     report = make_report()
     if as_json:
-        sys.stdout.write(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode() + "\n")
+        sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     else:
         print_report(report)
     return 0 if succeeded(report) else 1

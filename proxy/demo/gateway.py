@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,8 @@ def serve_gateway(data: Path, *, defer: bool) -> Iterator[Live]:
 def _run(server: Server, listening: "Future[int]") -> None:
     """Serve; whoever waits for the port hears of a failure to start, too."""
     try:
-        server.run()
+        with suppress(SystemExit):  # uvicorn's way to say that it could not start
+            server.run()
     finally:
         if not listening.done():
             listening.set_exception(OSError("the demo's gateway did not start"))

@@ -1,0 +1,51 @@
+"""The demo for people."""
+
+import io
+
+from rich.console import Console
+
+from proxy.demo.table import print_report
+from proxy.wire import JSONObject
+
+TURN: JSONObject = {
+    "prompt": "ping it",
+    "off": {"tools": 235, "tool_tokens": 113_941},
+    "on": {"tools": 6, "tool_tokens": 2_000},
+    "cut": 0.98245,
+    "rounds": 2,
+    "predicted": ["net_trace"],
+    "discovered": ["net_ping"],
+    "called": ["net_ping"],
+}
+TOTALS: JSONObject = {"context": "main", "calls": 2, "prompt_tokens": 228_000}
+
+
+def _print(*turns: JSONObject, equal: bool = True) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    usage = {"off": [TOTALS], "on": []}
+    report = {"turns": turns, "all_listed": True, "answers_equal": equal, "usage": usage}
+    print_report(report, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_sizes_ways_and_books_are_shown() -> None:
+    """Numbers with separators, the cut as a percentage, unknown sums as a dash."""
+    text = _print(TURN)
+    assert "ping it" in text
+    assert "113,941" in text
+    assert "98.2%" in text
+    assert "228,000" in text
+    assert "–" in text
+
+
+def test_it_says_how_the_tool_came() -> None:
+    """By a search, by prediction, or not at all."""
+    assert "found by a search" in _print(TURN)
+    assert "there from the start" in _print({**TURN, "discovered": []})
+    assert "found" not in _print({**TURN, "called": []})
+
+
+def test_a_failure_is_loud() -> None:
+    """In capitals."""
+    assert "equal in both runs: NO" in _print(TURN, equal=False)
