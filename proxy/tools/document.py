@@ -64,6 +64,11 @@ def read_fields(documents: Sequence[Document]) -> list[Fields]:
     ]
 
 
+def read_parameter_names(document: Document) -> list[str]:
+    """Names of a tool's parameters, nested ones included."""
+    return [name for name, _ in _read_parameters(document.parameters)]
+
+
 def _fields(document: Document, parameters: list[Parameter], lexicon: Lexicon) -> Fields:
     return Fields(
         name=tuple(name_terms(document.name)),

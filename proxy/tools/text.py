@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 MAX_CHARS = 8_000
@@ -80,6 +81,12 @@ def sentences(text: str, most: int) -> list[str]:
 def squash(name: str) -> str:
     """Reduce a name to what survives any way of writing it: its letters and digits."""
     return "".join(char for char in name.casefold() if char.isalnum())
+
+
+def share_unspaced(texts: Sequence[str]) -> float:
+    """The share of texts that hold writing without spaces, such as Chinese, Korean or Thai."""
+    found = sum(_UNSPACED.search(text) is not None for text in texts)
+    return found / len(texts) if texts else 0.0
 
 
 def spaced(name: str) -> str:
