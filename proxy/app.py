@@ -9,9 +9,11 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from proxy.draft import Drafter
+from proxy.edge.admin import admin_routes
 from proxy.edge.admit import Gate
 from proxy.edge.auth import Door
 from proxy.edge.exchange import Edge
+from proxy.edge.explain import explain_routes
 from proxy.edge.passthrough import Forward
 from proxy.edge.routes import Extras, build_routes
 from proxy.ledger.priced import make_ledger
@@ -74,7 +76,8 @@ def build_gateway(
                 await transport.aclose()
         await ledger.aclose()
 
-    app = build_routes(edge, turn.chat, forward, Extras(lifespan=lifespan))
+    routes = [*admin_routes(edge, ledger), *explain_routes(edge, turn.explain)]
+    app = build_routes(edge, turn.chat, forward, Extras(routes, lifespan))
     return Gateway(app, edge.gate, turn, ledger, metrics)
 
 

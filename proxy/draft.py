@@ -18,7 +18,7 @@ from proxy.tools.arrange import Arrangement, Wishes, arrange
 from proxy.tools.bridge import bridge_message
 from proxy.tools.choice import Choice, read_choice
 from proxy.tools.delivery import choose_delivery, speculates
-from proxy.tools.history import Called, History, read_history
+from proxy.tools.history import Asked, Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
 from proxy.upstream.desk import Brief
@@ -122,6 +122,7 @@ class Drafter:
             messages=weave_messages(envelope.raw("messages") or b"[]", edits),
             ids=_used_ids(history, edits),
             stream=envelope.flag("stream"),
+            sequential=bytes(envelope.raw("parallel_tool_calls") or b"") == b"false",
             ask_usage=opened.target.ask_usage,
             model=opened.target.model,
             hold_text=settings.narration == "hold" or _wants_json(envelope),
@@ -161,12 +162,16 @@ class Drafter:
 
 
 def _reason_of_parameters(envelope: Envelope) -> str | None:
-    """Parameters that hidden rounds cannot serve, or that belong to the provider's own deferral."""
+    """Parameters that hidden rounds cannot serve, or that belong to the provider's own deferral.
+
+    A stored completion is fetched by the id that the client saw, so it must be the only one.
+    """
     for key in ("n", "best_of"):
         if key in envelope and bytes(envelope.raw(key) or b"") not in (b"1", b"null"):
             return key
-    if envelope.flag("logprobs"):
-        return "logprobs"
+    for key in ("logprobs", "store"):
+        if envelope.flag(key):
+            return key
     if envelope.get("functions") or envelope.get("function_call"):
         return "functions"
     return "native" if "deferred_tools" in envelope else None
@@ -248,10 +253,16 @@ def list_decisions(draft: Draft) -> list[Decision]:
     fates.update(dict.fromkeys(surfaced.predicted, ("predicted", "ranked")))
     fates.update(dict.fromkeys(surfaced.discovered, ("discovered", "searched")))
     reasons = draft.arrangement.reasons
+    scores = _newest_scores(draft)
     decisions = []
     for tool in draft.toolbox.catalogue.tools:
         fate, reason = fates.get(tool.name, ("deferred", "listed"))
         if tool.name in reasons or tool.name not in draft.arrangement.pool:
             fate, reason = "kept", reasons.get(tool.name, tool.kind)
-        decisions.append(Decision(tool.name, fate, reason))
+        decisions.append(Decision(tool.name, fate, reason, scores.get(tool.name)))
     return decisions
+
+
+def _newest_scores(draft: Draft) -> Mapping[str, float]:
+    asked = [event.cue for event in draft.history.events if isinstance(event, Asked)]
+    return draft.toolbox.predict(asked[-1]).scores if asked else {}

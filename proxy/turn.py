@@ -30,12 +30,13 @@ from proxy.upstream.call import call
 from proxy.upstream.decode import decode_response
 from proxy.upstream.desk import Desk, render_call
 from proxy.upstream.headers import request_headers, response_headers
-from proxy.upstream.rounds import Completed, Rounds, Spoken
+from proxy.upstream.rounds import Completed, Hooks, Rounds, Spoken
 from proxy.upstream.target import url_for
 from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamResponse
 from proxy.wire import Headers, JSONObject
 
 EVENT_STREAM = b"text/event-stream"
+IDEMPOTENCY = b"idempotency-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +75,17 @@ class Turn:
     async def explain(self, request: ChatRequest) -> JSONObject:
         """What would be kept, deferred and predicted, and why; nothing is sent."""
         draft = await self._crew.drafter.draft(self._crew.drafter.open(request))
-        plan = draft if isinstance(draft, RequestPlan) else _plan_of(draft, decisions=True)
-        return plan.describe()
+        if isinstance(draft, RequestPlan):
+            return draft.describe()
+        await asyncio.to_thread(draft.toolbox.count)
+        return _plan_of(draft, decisions=True).describe()
 
     async def _forward(self, opened: Opened, plan: RequestPlan, clock: float) -> Reply:
         """Bytes up, bytes down."""
         account = self._account(opened, plan)
         overhead = (time.perf_counter() - clock) * 1000
         try:
-            response = await self._send(opened, _plain_body(opened), intercepted=False)
+            response = await self._send(opened, _plain_body(opened))
         except BaseException as error:
             account.enter_single(_outcome(error))
             account.close(_outcome(error))
@@ -107,7 +110,8 @@ class Turn:
         desk = Desk(draft.brief)
 
         async def send(body: bytes) -> UpstreamResponse:
-            return decode_response(await self._send(draft.opened, body, intercepted=True))
+            number = desk.round + 1
+            return decode_response(await self._send(draft.opened, body, number))
 
         async def finish(spoken: Spoken) -> None:
             account.plan = replace(plan, discovered=tuple(desk.discovered))
@@ -115,7 +119,12 @@ class Turn:
             await self._remember(draft, desk, spoken)
             account.close("ok", spoken)
 
-        rounds = Rounds(desk, send, account.enter, finish)
+        def facts() -> JSONObject | None:
+            if not draft.opened.policy.explain:
+                return None
+            return {"usher": {**account.plan.describe(), "rounds": desk.round}}
+
+        rounds = Rounds(desk, Hooks(send, account.enter, finish, facts))
         overhead = (time.perf_counter() - clock) * 1000
         try:
             first = await rounds.open()
@@ -152,7 +161,8 @@ class Turn:
         link = extend_chain(draft.link, message)
         await self._crew.drafter.remember(draft.opened.request.caller.tenant, link, memento)
 
-    async def _send(self, opened: Opened, body: bytes, *, intercepted: bool) -> UpstreamResponse:
+    async def _send(self, opened: Opened, body: bytes, number: int = 0) -> UpstreamResponse:
+        """One upstream call; `number` is that of the round, 0 for bytes that are not ours."""
         request, target = opened.request, opened.target
         upstream = self._settings.upstream
         return await call(
@@ -161,9 +171,9 @@ class Turn:
                 method="POST",
                 url=url_for(target, request.path, request.query, request.azure_deployment),
                 headers=request_headers(
-                    request.headers,
+                    _round_headers(request.headers, number),
                     target,
-                    intercepted=intercepted,
+                    intercepted=number > 0,
                     own_credentials=not request.caller.used_gateway_key,
                 ),
                 body=body,
@@ -207,6 +217,8 @@ def _plan_of(draft: Draft, *, decisions: bool = False) -> RequestPlan:
         discovered=tuple(surfaced.discovered),
         called=draft.history.called,
         saved=draft.toolbox.count_saved(arrangement.declared()),
+        sent=draft.toolbox.count_sent(arrangement.declared()),
+        delivery="frozen" if arrangement.frozen else "append",
         decisions=tuple(list_decisions(draft)) if decisions else (),
     )
 
@@ -222,6 +234,14 @@ def _plain_body(opened: Opened) -> bytes:
     if not changes or envelope is None or not envelope.spliceable:
         return opened.request.body
     return envelope.edit(changes)
+
+
+def _round_headers(headers: Headers, number: int) -> Headers:
+    """The client's headers; an idempotency key stands for one call, so later rounds vary it."""
+    if number < 2:
+        return headers
+    suffix = b"-r%d" % number
+    return [(n, v + suffix if n.lower() == IDEMPOTENCY else v) for n, v in headers]
 
 
 def _whole(completed: Completed, plan: RequestPlan, rounds: int, overhead: float) -> Reply:

@@ -393,3 +393,33 @@ async def test_json_replies_hold_narration_back() -> None:
 def test_truncation_has_a_code() -> None:
     """Clients can tell it from other failures."""
     assert StreamTruncated("x").body()["error"]["code"] == "stream_truncated"
+
+
+async def test_a_reply_explains_itself_when_asked() -> None:
+    """The facts are on the reply, or on the finish chunk of a stream, and nowhere else."""
+    headers: Headers = [(b"x-usher-explain", b"1")]
+    theatre = stage(completion(None, [search("storm")]), completion("Calm.", number=2))
+    reply = orjson.loads(await read(await theatre.chat(request(), headers=headers)))
+    assert reply["usher"]["tools"]["deferred"] == 6
+    assert reply["usher"]["rounds"] == 2
+    theatre = stage(events("Hi"))
+    chunks = chunks_of(await read(await theatre.chat(request(stream=True), headers=headers)))
+    told = [chunk for chunk in chunks if "usher" in chunk]
+    assert len(told) == 1
+    assert told[0]["choices"][0]["finish_reason"] == "stop"
+
+
+async def test_an_idempotency_key_stands_for_one_call() -> None:
+    """A server that remembers keys must not answer a later round with an earlier one's reply."""
+    theatre = stage(completion(None, [search("storm")]), completion("Calm.", number=2))
+    await theatre.chat(request(), headers=[(b"idempotency-key", b"k1")])
+    keys = [dict(sent.headers)[b"idempotency-key"] for sent in theatre.transport.sent]
+    assert keys == [b"k1", b"k1-r2"]
+
+
+async def test_a_completion_that_is_stored_is_the_only_one() -> None:
+    """With `store` the client fetches it by the id it saw, so no hidden round may stand there."""
+    theatre = stage(completion("Hi"))
+    body = orjson.dumps(request(store=True))
+    await theatre.chat(body)
+    assert theatre.transport.sent[0].body == body

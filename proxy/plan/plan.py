@@ -20,7 +20,8 @@ class RequestPlan:
     """`bypass` names the reason why the request goes up as it came; the rest is for the others.
 
     `guessed` are the predictions of this turn alone, those of earlier turns left out. `saved` is
-    the number of tokens of schema that were not sent, None while they are not counted.
+    the number of tokens of schema that were not sent, `sent` those that were, both None while
+    they are not counted.
     """
 
     bypass: str | None
@@ -32,6 +33,8 @@ class RequestPlan:
     discovered: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     saved: int | None = None
+    sent: int | None = None
+    delivery: str = "append"
     decisions: tuple[Decision, ...] = field(default=())
 
     def summary(self) -> str:
@@ -53,6 +56,8 @@ class RequestPlan:
                 "discovered": list(self.discovered),
                 "called": list(self.called),
             },
+            "delivery": self.delivery,
+            "tool_tokens": {"before": _add(self.saved, self.sent), "after": self.sent},
             "tokens_saved": self.saved,
             "decisions": [
                 {
@@ -64,3 +69,7 @@ class RequestPlan:
                 for decision in self.decisions
             ],
         }
+
+
+def _add(saved: int | None, sent: int | None) -> int | None:
+    return None if saved is None or sent is None else saved + sent

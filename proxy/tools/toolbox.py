@@ -108,6 +108,13 @@ class Toolbox:
         absent = sum(n for name, n in self._tokens.items() if name not in declared)
         return max(0, absent - self._search_tokens)
 
+    def count_sent(self, declared: Container[str]) -> int | None:
+        """Tokens of the tools that are sent, the search tool included; None until counted."""
+        if self._tokens is None:
+            return None
+        present = sum(n for name, n in self._tokens.items() if name in declared)
+        return present + self._search_tokens
+
 
 def choose_name(catalogue: Catalogue, preferred: str, second: str) -> str:
     """A name that no tool of the client has: the preferred one, else one that is still stable."""

@@ -60,7 +60,8 @@ class Brief:
     """The facts of a turn that do not change between its rounds.
 
     `messages` is the raw array with parked rounds woven in; `ids` are the call ids it uses.
-    `hold_text` keeps the text of hidden rounds from the client.
+    `sequential` says that the client takes one call at a time; `hold_text` keeps the text of
+    hidden rounds from it.
     """
 
     envelope: Envelope
@@ -72,6 +73,7 @@ class Brief:
     ids: frozenset[str]
     stream: bool
     ask_usage: bool
+    sequential: bool = False
     model: str | None = None
     hold_text: bool = False
 
@@ -176,6 +178,8 @@ class Desk:
                 self.parked.message = _last_message(answer, real)
             return Settled(real, again)
         context = "search_round" if any(r.fate is Fate.SEARCH for r in hidden) else "repair"
+        if self._can_ask_again(real):
+            rulings, real = [r for r in rulings if r.fate is not Fate.REAL], ()
         rulings = self._answer_searches(rulings)
         message, results = self._write_results(answer, rulings)
         if real:
@@ -185,6 +189,14 @@ class Desk:
         if self._exhausted():
             self.close()
         return Settled((), again=True, context=context)
+
+    def _can_ask_again(self, real: Sequence[Call]) -> bool:
+        """Whether a client of single calls can wait for this one until the search is done.
+
+        A call that already streams cannot be taken back.
+        """
+        streaming = self.brief.stream and any(call.name in self.visible() for call in real)
+        return self.brief.sequential and not streaming
 
     def _rule(self, call: Call) -> Ruling:
         brief = self.brief

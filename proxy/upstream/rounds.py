@@ -70,24 +70,27 @@ class _Round:
     outcome: str | None = None
 
 
-class Rounds:
-    """Runs the rounds of one turn, streaming or not.
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the rounds of a turn do beyond themselves.
 
     `send` makes one upstream call. `report` hears of each, also when it failed or the client went.
-    `finish` is called once with what the client saw, before its last bytes.
+    `finish` is called once with what the client saw, before its last bytes. `facts` are members
+    that the reply, or a stream's finish chunk, gets on top.
     """
 
-    def __init__(
-        self,
-        desk: Desk,
-        send: Send,
-        report: Callable[[Report], None],
-        finish: Callable[[Spoken], Awaitable[None]],
-    ) -> None:
+    send: Send
+    report: Callable[[Report], None]
+    finish: Callable[[Spoken], Awaitable[None]]
+    facts: Callable[[], JSONObject | None]
+
+
+class Rounds:
+    """Runs the rounds of one turn, streaming or not."""
+
+    def __init__(self, desk: Desk, hooks: Hooks) -> None:
         self.desk = desk
-        self._send = send
-        self._report = report
-        self._finish = finish
+        self._hooks = hooks
         self._deadline = time.perf_counter() + desk.brief.settings.max_seconds
         self._usages: list[JSONObject | None] = []
         self._texts: list[str] = []
@@ -100,7 +103,7 @@ class Rounds:
         sent = len(self.desk.brief.arrangement.declared()) + self.desk.searching
         self._current = _Round(number=self.desk.round + 1, tools_sent=sent)
         try:
-            return await self._send(self.desk.body())
+            return await self._hooks.send(self.desk.body())
         except UpstreamError as error:
             self._close_round(error.code or "upstream_error")
             raise
@@ -125,7 +128,7 @@ class Rounds:
             settled = self._settle(answer)
             if not settled.again:
                 spoken = Spoken(self._join_texts(), settled.calls)
-                await self._finish(spoken)
+                await self._hooks.finish(spoken)
                 body = self._render(body, head, spoken, answer)
                 return Completed(response.status, response.headers, body, spoken)
             response = await self.open()
@@ -164,8 +167,8 @@ class Rounds:
                 continue
             held = [call for call in settled.calls if call.name not in visible]
             ending = splicer.release(held)
-            await self._finish(Spoken(splicer.text, settled.calls))
-            yield ending + splicer.finish(sum_usage(self._usages))
+            await self._hooks.finish(Spoken(splicer.text, settled.calls))
+            yield ending + splicer.finish(sum_usage(self._usages), self._hooks.facts())
 
     async def _open_next(self) -> UpstreamResponse:
         """Sends a further round of a stream; an upstream that refuses it raises UpstreamRefused."""
@@ -246,7 +249,7 @@ class Rounds:
         if current.outcome is not None:
             return
         current.outcome = outcome
-        self._report(
+        self._hooks.report(
             Report(
                 context=current.context,
                 round=current.number,
@@ -261,9 +264,10 @@ class Rounds:
 
     def _render(self, body: bytes, head: JSONObject, spoken: Spoken, answer: Answer) -> bytes:
         """The last round's body; its own bytes when nothing in it has to change."""
-        if self.desk.round == 1 and list(spoken.calls) == answer.calls:
+        facts = self._hooks.facts()
+        if self.desk.round == 1 and list(spoken.calls) == answer.calls and facts is None:
             return body
-        reply = orjson.loads(body)
+        reply = {**orjson.loads(body), **(facts or {})}
         reply.update({key: head[key] for key in ("id", "created") if key in head})
         usage = sum_usage(self._usages)
         if usage is not None:

