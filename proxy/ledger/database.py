@@ -49,7 +49,8 @@ class Database:
         """All rows of a query; never more than two at once, so that writing goes on."""
         async with self._reading, self._engine.connect() as connection:
             result = await connection.execute(statement)
-            return [dict(row) for row in result.mappings()]
+            # Column keys are a subclass of str that JSON writers refuse.
+            return [{str(key): value for key, value in row.items()} for row in result.mappings()]
 
     async def delete(self, statements: Sequence[Executable]) -> int:
         """Run each in a transaction of its own; the number of deleted lines."""
