@@ -142,7 +142,8 @@ class Collector:
     def _say(self, key: str, text: str) -> None:
         parts = self._fields.get(key) if self._fields else None
         if isinstance(parts, list):
-            parts.append(_text_part(text))
+            said = parts.pop()["text"] if parts and _is_text_part(parts[-1]) else ""
+            parts.append(_text_part(said + text))
         else:
             self._texts[key].append(text)
 
@@ -244,6 +245,10 @@ def read_error(chunk: JSONObject) -> JSONObject | None:
     if error:
         return {"message": str(error)}
     return chunk if chunk.get("object") == "error" else None
+
+
+def _is_text_part(part: JSON) -> bool:
+    return isinstance(part, dict) and part.keys() == {"type", "text"}
 
 
 def _text_part(text: str) -> JSONObject:

@@ -189,6 +189,7 @@ class Splicer:
             wire = tidy(frame) if same else encode(dump(chunk | {"choices": []}))
             self._ending.keep_usage(chunk["usage"], wire)
             return b""
+        counted = bool(chunk.get("usage"))
         same = not self._hide_usage(chunk) and same
         views = [self._view(choice) for choice in choices]
         live = [view for view in views if view is not None]
@@ -196,10 +197,10 @@ class Splicer:
             if is_first(choice) and choice.get("finish_reason"):
                 bare = same and len(choices) == 1 and _is_bare(choice)
                 self._ending.keep_finish(chunk, choice, tidy(frame) if bare else None)
-        if choices and not live:
+        if choices and not (any(map(_says, live)) if counted else live):
             return b""
         same = same and all(map(operator.is_, views, choices))
-        wire = tidy(frame) if same else encode(dump(chunk | {"choices": live}))
+        wire = tidy(frame) if same else encode(dump(chunk | ({"choices": live} if live else {})))
         return self._send(wire, live)
 
     def _send(self, wire: bytes, choices: list[JSON]) -> bytes:
@@ -297,9 +298,13 @@ def _delta_of(choice: JSONObject) -> JSONObject:
     return delta if isinstance(delta, dict) else {}
 
 
+def _says(choice: JSON) -> bool:
+    return not is_first(choice) or any(_delta_of(choice).values())
+
+
 def _is_bare(choice: JSONObject) -> bool:
     """Whether a finish choice says nothing else, so that its frame can go out as it came."""
-    return "message" not in choice and not any(_delta_of(choice).values())
+    return "message" not in choice and not _says(choice)
 
 
 def _read_words(content: JSON) -> str:
