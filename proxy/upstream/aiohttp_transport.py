@@ -4,7 +4,7 @@ import asyncio
 import select
 import ssl
 from collections.abc import AsyncIterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -32,6 +32,8 @@ from proxy.wire import Headers
 
 READ_BYTES: Final = 256 * 1024
 HEAD_BYTES: Final = 64 * 1024
+SMALL_BYTES: Final = 64 * 1024
+"""A body that one write hands to the kernel: nothing to watch."""
 OWN_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -56,28 +58,37 @@ class AiohttpTransport:
         )
 
     async def send(self, request: UpstreamRequest) -> "AiohttpResponse":
-        session = self._sessions.current()
-        upload = _Upload(request.body, request.idle_seconds)
         try:
-            async with asyncio.timeout(None) as upload.clock:
-                response = await session.request(
-                    request.method,
-                    URL(request.url, encoded=True),
-                    headers=_text_headers(request),
-                    data=upload.chunks(),
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(
-                        total=None, connect=request.connect_seconds, sock_read=request.idle_seconds
-                    ),
-                )
+            if isinstance(request.body, bytes) and len(request.body) <= SMALL_BYTES:
+                response = await self._ask(request, request.body or None)
+            else:
+                response = await self._upload(request)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise _failure(request, error) from None
-        finally:
-            upload.clock = None
         protocol = response.connection.protocol if response.connection else None
         if protocol is not None:
             self._watch.follow(protocol, response.content)
         return AiohttpResponse(response, protocol)
+
+    async def _upload(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
+        upload = _Upload(request.body, request.idle_seconds)
+        try:
+            async with asyncio.timeout(None) as upload.clock:
+                return await self._ask(request, upload.chunks())
+        finally:
+            upload.clock = None
+
+    async def _ask(
+        self, request: UpstreamRequest, data: bytes | AsyncIterator[bytes] | None
+    ) -> aiohttp.ClientResponse:
+        return await self._sessions.current().request(
+            request.method,
+            URL(request.url, encoded=True),
+            headers=_text_headers(request),
+            data=data,
+            allow_redirects=False,
+            timeout=_clock(request.connect_seconds, request.idle_seconds),
+        )
 
     async def aclose(self) -> None:
         session = self._sessions.release()
@@ -233,13 +244,20 @@ class _Upload:
             self.clock.reschedule(None if seconds is None else now + seconds)
 
 
+@lru_cache
+def _clock(connect_seconds: float, idle_seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, connect=connect_seconds, sock_read=idle_seconds)
+
+
 def _text_headers(request: UpstreamRequest) -> list[tuple[str, str]]:
     """The headers as aiohttp wants them; it writes UTF-8, so that is how bytes are read."""
-    headers = [
-        (_text(name), _text(value))
-        for name, value in request.headers
-        if name != b"content-length" or not request.replayable
-    ]
+    fields = request.headers
+    if request.replayable:
+        fields = [field for field in fields if field[0] != b"content-length"]
+    try:
+        headers = [(name.decode(), value.decode()) for name, value in fields]
+    except UnicodeDecodeError:
+        headers = [(name.decode("latin-1"), _text(value)) for name, value in fields]
     if isinstance(request.body, bytes) and request.body:
         headers.append(("content-length", str(len(request.body))))
     return headers

@@ -56,7 +56,7 @@ def request_headers(
     for sent, value in client:
         name = sent.lower()
         if name not in dropped:
-            if not name.startswith(_OURS):
+            if name[:8] != _OURS:
                 kept.append((name, value))
         elif name == b"connection":
             named += b"," + value
@@ -79,7 +79,7 @@ def response_headers(upstream: Headers, *, altered: bool = False) -> Headers:
     for sent, value in upstream:
         name = sent.lower()
         if name not in dropped:
-            if not name.startswith(_OURS):
+            if name[:8] != _OURS:
                 kept.append((name, value))
         elif name == b"connection":
             named += b"," + value
