@@ -14,7 +14,7 @@ from proxy.edge.admit import Gate
 from proxy.edge.auth import Door
 from proxy.edge.head import Head, read_head
 from proxy.edge.respond import Response
-from proxy.edge.watch import Watch
+from proxy.edge.watch import ClientGone, Watch
 from proxy.errors import Unavailable, UpstreamError, UsherError
 from proxy.observe.log import REQUEST_ID
 from proxy.observe.metrics import Endpoint, Metrics
@@ -76,6 +76,8 @@ class Edge:
         except UsherError as error:
             if not exchange.watch.gone:
                 await self._fail(response, error)
+        except ClientGone:
+            raise
         except asyncio.CancelledError:
             if exchange.watch.gone:
                 raise

@@ -1,0 +1,138 @@
+"""Request bodies: collected and decoded, never beyond the cap."""
+
+import gzip
+import tracemalloc
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+
+from proxy.edge.body import decode_body, read_body
+from proxy.edge.watch import ClientGone
+from proxy.errors import BadRequest, BodyTooLarge, UnsupportedEncoding
+from tests.edge.driver import Client
+
+pytestmark = pytest.mark.anyio
+
+TEXT = b'{"messages":[{"role":"user","content":"hello"}]}' * 50
+MEGABYTE = 1024 * 1024
+
+
+def _raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def _zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("gzip", gzip.compress),
+    ("x-gzip", gzip.compress),
+    ("deflate", zlib.compress),
+    ("deflate", _raw_deflate),
+    ("br", brotli.compress),
+    ("zstd", _zstd),
+]
+
+
+async def test_pieces_become_one_body() -> None:
+    """A body that arrives in pieces is whole afterwards."""
+    assert await read_body(Client(b"ab", b"", b"cd").receive, None, 100) == b"abcd"
+
+
+async def test_announced_size_is_refused_at_once() -> None:
+    """A Content-Length over the cap is refused before a byte is read."""
+    client = Client(b"never read")
+    with pytest.raises(BodyTooLarge):
+        await read_body(client.receive, 101, 100)
+    assert (await client.receive())["body"] == b"never read"
+
+
+async def test_unannounced_size_is_refused_at_the_cap() -> None:
+    """A chunked body is refused as soon as it passes the cap, not at its end."""
+    client = Client(b"x" * 60, b"x" * 60, b"never read")
+    with pytest.raises(BodyTooLarge):
+        await read_body(client.receive, None, 100)
+    assert (await client.receive())["body"] == b"never read"
+
+
+async def test_body_of_exactly_the_cap_is_read() -> None:
+    """The cap itself is allowed."""
+    assert len(await read_body(Client(b"x" * 50, b"x" * 50).receive, 100, 100)) == 100
+
+
+async def test_client_that_leaves_half_way_is_gone() -> None:
+    """A cut upload is not taken for a body."""
+    client = Client(b"half", cut=True)
+    client.leave()
+    with pytest.raises(ClientGone):
+        await read_body(client.receive, 100, 1000)
+
+
+@pytest.mark.parametrize(("name", "pack"), PACKERS)
+async def test_codings_are_undone(name: str, pack: Callable[[bytes], bytes]) -> None:
+    """Every coding that SDKs use is decoded to the bytes that were meant."""
+    assert await decode_body(pack(TEXT), name.encode(), len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize(("name", "pack"), PACKERS)
+async def test_bombs_stop_at_the_cap(name: str, pack: Callable[[bytes], bytes]) -> None:
+    """A small body that unpacks to 16 MiB is refused without unpacking it."""
+    bomb = pack(bytes(16 * MEGABYTE))
+    tracemalloc.start()
+    with pytest.raises(BodyTooLarge):
+        await decode_body(bomb, name.encode(), MEGABYTE)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * MEGABYTE
+
+
+@pytest.mark.parametrize(("name", "pack"), PACKERS)
+async def test_broken_codings_are_a_clear_refusal(
+    name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    """Bytes that are not of the announced coding are a 400 that says so."""
+    with pytest.raises(BadRequest, match=f"not valid {name}"):
+        await decode_body(b"\xff\xfe{}" + pack(TEXT), name.encode(), MEGABYTE)
+
+
+@pytest.mark.parametrize(("name", "pack"), PACKERS[:-1])
+async def test_cut_codings_are_a_clear_refusal(name: str, pack: Callable[[bytes], bytes]) -> None:
+    """A compressed body without its end is refused instead of forwarded in part."""
+    with pytest.raises(BadRequest, match=f"not valid {name}"):
+        await decode_body(pack(TEXT)[:-9], name.encode(), MEGABYTE)
+
+
+async def test_several_members_are_one_body() -> None:
+    """With gzip and zstd there may be several members in a row, with gzip padding behind them."""
+    packed = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0"
+    assert await decode_body(packed, b"gzip", 100) == b"one two"
+    assert await decode_body(_zstd(b"one ") + _zstd(b"two"), b"zstd", 100) == b"one two"
+
+
+async def test_cap_counts_all_members() -> None:
+    """Many small members cannot add up to more than the cap."""
+    with pytest.raises(BodyTooLarge):
+        await decode_body(gzip.compress(b"x" * 60) * 2, b"gzip", 100)
+
+
+async def test_codings_are_undone_in_reverse() -> None:
+    """A list of codings is undone from its end."""
+    assert await decode_body(brotli.compress(gzip.compress(TEXT)), b"gzip, br", 9999) == TEXT
+
+
+@pytest.mark.parametrize("encoding", [b"", b"identity", b" Identity , "])
+async def test_identity_is_no_coding(encoding: bytes) -> None:
+    """A body that says that it is not encoded stays as it is."""
+    assert await decode_body(TEXT, encoding, 1) == TEXT
+
+
+@pytest.mark.parametrize("encoding", [b"compress", b"gzip, snappy", b"gzip,gzip,gzip,gzip"])
+async def test_unknown_codings_are_refused(encoding: bytes) -> None:
+    """A coding that nobody can undo, and a suspicious pile of them, are a 415."""
+    with pytest.raises(UnsupportedEncoding):
+        await decode_body(TEXT, encoding, MEGABYTE)

@@ -1,0 +1,198 @@
+"""Exchanges: however the work for a request ends, the client gets a proper answer."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from proxy.errors import BadRequest, UpstreamTimeout
+from proxy.plan.exchange import ChatRequest, Reply
+from tests.edge.driver import CHAT, JSON_TYPE, SSE_TYPE, Answered, Client, Rig, ask
+
+pytestmark = pytest.mark.anyio
+
+
+async def _cancel_after(seconds: float, rig: Rig, client: Client) -> Answered:
+    """What the server does with requests that outlive its patience."""
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(client.ask(rig.app, "POST", CHAT))
+        await asyncio.sleep(seconds)
+        serving.cancel()
+    return client.answered
+
+
+async def test_refusals_of_the_turn_reach_the_client() -> None:
+    """What the turn raises becomes an error in OpenAI's shape, with the request's id."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        raise BadRequest("No such thing.", param="tools")
+
+    answered = await ask(Rig(chat).app, "POST", CHAT, b"{}", [("x-request-id", "mine")])
+    assert answered.status == 400
+    assert b'"param":"tools"' in answered.body
+    assert answered.headers["x-request-id"] == "mine"
+
+
+async def test_upstream_errors_are_counted() -> None:
+    """An operator sees how often and how the upstream failed."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        raise UpstreamTimeout("The upstream went quiet.")
+
+    rig = Rig(chat)
+    assert (await ask(rig.app, "POST", CHAT, b"{}")).status == 504
+    text = rig.metrics.render()[0].decode()
+    assert 'usher_upstream_errors_total{kind="upstream_timeout"} 1.0' in text
+    assert 'usher_requests_total{endpoint="chat",status="504"} 1.0' in text
+
+
+async def test_bug_is_a_clean_500() -> None:
+    """A bug of ours tells the client nothing about itself, and the server's log everything."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        raise KeyError("private words")
+
+    client = Client(b"{}")
+    with pytest.raises(KeyError):
+        await client.ask(Rig(chat).app, "POST", CHAT)
+    assert client.answered.status == 500
+    assert b'"type":"server_error"' in client.answered.body
+    assert b"private" not in client.answered.body
+
+
+async def test_bug_inside_a_stream_ends_it_in_order() -> None:
+    """A bug after the first byte is a last event, not a torn connection."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield b"data: 1\n\n"
+        raise KeyError("private words")
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream())
+
+    client = Client(b"{}")
+    with pytest.raises(KeyError):
+        await client.ask(Rig(chat).app, "POST", CHAT)
+    assert client.answered.body.endswith(b"data: [DONE]\n\n")
+    assert client.answered.complete
+
+
+async def test_client_gone_before_the_first_byte_stops_the_work() -> None:
+    """A turn that waits for its upstream is cancelled within a second, also without a stream."""
+    stopped: list[float] = []
+
+    async def chat(_: ChatRequest) -> Reply:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.append(time.monotonic())
+        raise AssertionError("never here")
+
+    rig, client = Rig(chat), Client(b"{}")
+    left = time.monotonic() + 0.05
+    asyncio.get_running_loop().call_later(0.05, client.leave)
+    await client.ask(rig.app, "POST", CHAT)
+    assert stopped[0] - left < 1.0
+    assert client.answered.status == 0
+    assert rig.gate.inside == 0
+    text = rig.metrics.render()[0].decode()
+    assert 'usher_requests_total{endpoint="chat",status="499"} 1.0' in text
+
+
+async def test_client_gone_inside_a_stream_closes_its_source() -> None:
+    """A client that leaves in the middle of a stream ends the upstream's work, too."""
+    closed = asyncio.Event()
+
+    async def stream() -> AsyncIterator[bytes]:
+        try:
+            yield b"data: 1\n\n"
+            await asyncio.sleep(30)
+        finally:
+            closed.set()
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream())
+
+    client = Client(b"{}")
+    asyncio.get_running_loop().call_later(0.05, client.leave)
+    async with asyncio.timeout(1):
+        await client.ask(Rig(chat).app, "POST", CHAT)
+    assert closed.is_set()
+    assert client.answered.body == b"data: 1\n\n"
+
+
+async def test_stopping_server_ends_waiting_requests_with_503() -> None:
+    """A request that never got an answer is told to try again."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        await asyncio.sleep(30)
+        raise AssertionError("never here")
+
+    answered = await _cancel_after(0.02, Rig(chat), Client(b"{}"))
+    assert answered.status == 503
+    assert b'"code":"unavailable"' in answered.body
+
+
+async def test_stopping_server_ends_streams_with_an_error_event() -> None:
+    """A running stream ends with an error that SDKs raise, never as if it were complete."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield b"data: 1\n\n"
+        await asyncio.sleep(30)
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream())
+
+    answered = await _cancel_after(0.02, Rig(chat), Client(b"{}"))
+    assert b'"code":"unavailable"' in answered.body
+    assert answered.complete
+
+
+async def test_draining_gateway_refuses_new_turns() -> None:
+    """While the gateway drains new requests are sent elsewhere and their connection ends."""
+    rig = Rig()
+    await rig.gate.drain(0)
+    answered = await ask(rig.app, "POST", CHAT, b"{}")
+    assert answered.status == 503
+    assert answered.headers["retry-after"] == "1"
+    assert answered.headers["connection"] == "close"
+
+
+async def test_silent_stream_of_ours_gets_pings() -> None:
+    """A stream that Usher writes itself is kept alive; the first ping brings the head."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.05)
+        yield b"data: 1\n\n"
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream(), pings=True)
+
+    answered = await ask(Rig(chat, overrides={"server": {"ping_seconds": 0.03}}).app, "POST", CHAT)
+    assert answered.chunks == [b": ping\n", b"data: 1\n\n"]
+
+
+async def test_silent_stream_of_the_upstream_stays_untouched() -> None:
+    """A stream that is only passed on gets no byte of ours."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.05)
+        yield b"data: 1\n\n"
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream())
+
+    answered = await ask(Rig(chat, overrides={"server": {"ping_seconds": 0.01}}).app, "POST", CHAT)
+    assert answered.chunks == [b"data: 1\n\n"]
+
+
+async def test_first_chunk_is_timed() -> None:
+    """The time to the first byte of a chat answer is measured, once per request."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, JSON_TYPE, b"{}")
+
+    rig = Rig(chat)
+    await ask(rig.app, "POST", CHAT, b"{}")
+    assert "usher_first_chunk_seconds_count 1.0" in rig.metrics.render()[0].decode()
