@@ -60,4 +60,5 @@ def _standardise(values: Matrix) -> Matrix:
     spread = float(values.std())
     if spread < 1e-6:
         return np.sign(values)
-    return ((values - values.mean()) / spread).astype(np.float32)
+    standard: Matrix = ((values - values.mean()) / spread).astype(np.float32)
+    return standard

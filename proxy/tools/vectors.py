@@ -128,7 +128,8 @@ def encode_documents(
             raise RuntimeError("stopped")
         matrix[row] = weights @ store.encode(_readings(document))
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return (matrix / np.maximum(lengths, 1e-6)).astype(np.float32)
+    unit: Matrix = matrix / np.maximum(lengths, 1e-6)
+    return unit
 
 
 def _readings(document: Document) -> list[str]:
