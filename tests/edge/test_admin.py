@@ -50,13 +50,10 @@ def gateway(keys: KeyBook | None = KEYS) -> Starlette:
 
 
 async def get(
-    url: str,
-    key: str = "boss",
-    app: Starlette | None = None,
-    headers: Iterable[tuple[str, str]] = (),
+    url: str, key: str = "boss", app: Starlette | None = None, host: str = "gateway.test"
 ) -> Answered:
-    sent = [("authorization", f"Bearer {key}"), *headers]
-    return await ask(app or gateway(), "GET", url, headers=sent)
+    headers = [("authorization", f"Bearer {key}"), ("host", host)]
+    return await ask(app or gateway(), "GET", url, headers=headers)
 
 
 async def get_json(url: str, key: str = "boss") -> JSONObject:
