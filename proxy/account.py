@@ -1,7 +1,8 @@
 """What happened in a turn comes in; ledger rows, header values and counts go out."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import Row, TurnRow, read_usage
@@ -69,6 +70,10 @@ class Account:
                 cache_write_tokens=tokens.cache_write,
             )
         )
+
+    def discover(self, names: Sequence[str]) -> None:
+        """Notes what the searches of this turn have found."""
+        self.plan = replace(self.plan, discovered=tuple(names))
 
     def close(self, outcome: str, spoken: Spoken | None = None) -> None:
         """Writes the turn's line, once."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 
+from proxy.dispatch import Dispatch
 from proxy.draft import Drafter
 from proxy.edge.admin import admin_routes
 from proxy.edge.admit import Gate
@@ -60,7 +61,8 @@ def build_gateway(
         settings.deferral, settings.prediction, build_lexical, settings.caches.catalogue_bytes
     )
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
-    turn = Turn(settings, Crew(Drafter(settings, shelf, store), ways, ledger, metrics))
+    dispatch = Dispatch(settings.upstream, ways)
+    turn = Turn(Crew(Drafter(settings, shelf, store), dispatch, ledger, metrics))
     edge = Edge(settings.server, Door(), Gate(), metrics, configure(settings.log))
     forward = Forward(settings, ways, targets, ledger)
 

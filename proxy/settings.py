@@ -113,7 +113,7 @@ class Deferral(Section):
         0.1, ge=0, le=1, description="Delivery auto: price of a cached token, 1 being full price."
     )
     expected_calls: int = Field(
-        6, ge=1, description="Delivery auto: upstream calls that a conversation is expected to take."
+        6, ge=1, description="Delivery auto: upstream calls expected of a conversation."
     )
     expected_history_tokens: int = Field(
         6_000, ge=0, description="Delivery auto: history tokens expected at a late find."

@@ -1,10 +1,12 @@
 """A turn with fakes around it, for tests that look at whole conversations."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 import orjson
 
+from proxy.dispatch import Dispatch
 from proxy.draft import Drafter
 from proxy.ledger.null import NullLedger
 from proxy.ledger.usage import Row, TurnRow
@@ -42,6 +44,15 @@ class ListLedger(NullLedger):
 
     def record_turn(self, turn: TurnRow) -> None:
         self.turns.append(turn)
+
+
+class SilentTransport(FakeTransport):
+    """Takes requests and never answers."""
+
+    async def send(self, request: UpstreamRequest) -> Prepared:
+        self.sent.append(request)
+        await asyncio.sleep(3600)
+        raise AssertionError
 
 
 @dataclass(slots=True)
@@ -86,15 +97,18 @@ def stage(
     *outcomes: Outcome,
     settings: Settings = SETTINGS,
     answer: Callable[[UpstreamRequest], Outcome] | None = None,
+    silent: bool = False,
 ) -> Stage:
-    """A turn whose upstream gives those outcomes in order."""
-    transport = FakeTransport(*outcomes, answer=answer)
+    """A turn whose upstream gives those outcomes in order, or never answers."""
+    transport = SilentTransport() if silent else FakeTransport(*outcomes, answer=answer)
     ledger, metrics = ListLedger(), Metrics()
     shelf = Shelf(settings.deferral, settings.prediction, build_lexical, 10_000_000)
     store = MemoryStore(1_000_000, 60)
     drafter = Drafter(settings, shelf, store)
-    crew = Crew(drafter, {"openai": transport, "standin": transport}, ledger, metrics)
-    return Stage(Turn(settings, crew), transport, drafter, store, ledger, metrics)
+    dispatch = Dispatch(settings.upstream, {"openai": transport, "standin": transport})
+    return Stage(
+        Turn(Crew(drafter, dispatch, ledger, metrics)), transport, drafter, store, ledger, metrics
+    )
 
 
 def request(*messages: JSONObject, **fields: object) -> JSONObject:

@@ -1,0 +1,55 @@
+"""A body and what was opened of its request come in; the upstream's response goes out."""
+
+from collections.abc import Mapping
+
+from proxy.draft import Opened
+from proxy.settings import Upstream
+from proxy.upstream.call import call
+from proxy.upstream.decode import decode_response
+from proxy.upstream.headers import request_headers
+from proxy.upstream.target import url_for
+from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamResponse
+from proxy.wire import Headers
+
+IDEMPOTENCY = b"idempotency-key"
+
+
+class Dispatch:
+    """Makes upstream calls; `transports` are keyed by the kind of a target."""
+
+    def __init__(self, settings: Upstream, transports: Mapping[str, Transport]) -> None:
+        self._settings = settings
+        self._transports = transports
+
+    async def send(self, opened: Opened, body: bytes, number: int = 0) -> UpstreamResponse:
+        """One call; `number` is that of a round, 0 for a body that is passed on as it is.
+
+        A round's response is in plain bytes. Raises UpstreamError.
+        """
+        request, target = opened.request, opened.target
+        response = await call(
+            self._transports[target.kind],
+            UpstreamRequest(
+                method="POST",
+                url=url_for(target, request.path, request.query, request.azure_deployment),
+                headers=request_headers(
+                    vary_key(request.headers, number),
+                    target,
+                    intercepted=number > 0,
+                    own_credentials=not request.caller.used_gateway_key,
+                ),
+                body=body,
+                connect_seconds=self._settings.connect_seconds,
+                idle_seconds=self._settings.idle_seconds,
+            ),
+            self._settings.retries,
+        )
+        return decode_response(response) if number else response
+
+
+def vary_key(headers: Headers, number: int) -> Headers:
+    """The client's headers; an idempotency key stands for one call, so later rounds vary it."""
+    if number < 2:
+        return headers
+    suffix = b"-r%d" % number
+    return [(n, v + suffix if n.lower() == IDEMPOTENCY else v) for n, v in headers]

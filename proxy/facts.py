@@ -1,0 +1,48 @@
+"""Plans, errors and upstream headers come in; the small facts about a turn go out."""
+
+import asyncio
+
+from proxy.draft import Draft, list_decisions
+from proxy.errors import UsherError
+from proxy.plan.plan import RequestPlan
+from proxy.wire import Headers
+
+
+def plan_of(draft: Draft, *, decisions: bool = False) -> RequestPlan:
+    arrangement = draft.arrangement
+    surfaced = arrangement.surfaced
+    tools = len(draft.toolbox.catalogue.tools)
+    return RequestPlan(
+        bypass=None,
+        tools=tools,
+        kept=len(arrangement.eager),
+        deferred=tools - len(arrangement.eager) - len(surfaced.names),
+        predicted=tuple(surfaced.predicted),
+        guessed=surfaced.guessed,
+        discovered=tuple(surfaced.discovered),
+        called=draft.history.called,
+        saved=draft.toolbox.count_saved(arrangement.declared()),
+        sent=draft.toolbox.count_sent(arrangement.declared()),
+        delivery="frozen" if arrangement.frozen else "append",
+        decisions=tuple(list_decisions(draft)) if decisions else (),
+    )
+
+
+def facts_of(plan: RequestPlan, overhead: float) -> Headers:
+    """What Usher did, as response headers; what is not known is left out."""
+    headers: Headers = [(b"x-usher-overhead-ms", b"%.2f" % overhead)]
+    if plan.tools:
+        headers.append((b"x-usher-tools", plan.summary().encode()))
+    if plan.saved is not None:
+        headers.append((b"x-usher-tokens-saved", str(plan.saved).encode()))
+    return headers
+
+
+def content_type(headers: Headers) -> bytes:
+    return next((value.lower() for name, value in headers if name.lower() == b"content-type"), b"")
+
+
+def outcome_of(error: BaseException) -> str:
+    if isinstance(error, UsherError):
+        return error.code or "failed"
+    return "client_gone" if isinstance(error, asyncio.CancelledError | GeneratorExit) else "failed"

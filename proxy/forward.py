@@ -1,0 +1,62 @@
+"""A request that is not for us comes in; its bytes go up and the upstream's bytes come down."""
+
+import time
+from collections.abc import AsyncGenerator
+
+import orjson
+
+from proxy.account import Account
+from proxy.dispatch import Dispatch
+from proxy.draft import Opened
+from proxy.facts import content_type, facts_of, outcome_of
+from proxy.plan.exchange import Reply
+from proxy.stream.meter import Meter
+from proxy.stream.watched import Watched
+from proxy.upstream.headers import response_headers
+from proxy.upstream.transport import UpstreamResponse
+
+
+async def forward(dispatch: Dispatch, opened: Opened, account: Account) -> Reply:
+    """The upstream's own reply; its usage is read as it goes by and booked at its end.
+
+    Raises UpstreamError when there is none.
+    """
+    overhead = (time.perf_counter() - account.clock) * 1000
+    try:
+        response = await dispatch.send(opened, plain_body(opened))
+    except BaseException as error:
+        account.enter_single(outcome_of(error))
+        account.close(outcome_of(error))
+        raise
+    headers = response_headers(response.headers)
+    headers.extend(facts_of(account.plan, overhead))
+    meter = Meter(content_type(response.headers))
+
+    async def end(outcome: str) -> None:
+        if outcome == "ok" and response.status >= 400:
+            outcome = f"http_{response.status}"
+        account.enter_single(outcome, *meter.read())
+        account.close(outcome)
+        await response.aclose()
+
+    return Reply(response.status, headers, Watched(_metered(response, meter), end))
+
+
+def plain_body(opened: Opened) -> bytes:
+    """The client's own bytes, unless they hold options of ours or the target has another model."""
+    envelope, model = opened.envelope, opened.target.model
+    changes: dict[str, bytes | None] = {}
+    if envelope is not None and "usher" in envelope:
+        changes["usher"] = None
+    if envelope is not None and model is not None and "model" in envelope:
+        changes["model"] = orjson.dumps(model)
+    if not changes or envelope is None or not envelope.spliceable:
+        return opened.request.body
+    return envelope.edit(changes)
+
+
+async def _metered(response: UpstreamResponse, meter: Meter) -> AsyncGenerator[bytes]:
+    """The upstream's reads as they come, with an eye on the usage that they state."""
+    async for chunk in response.chunks():
+        meter.feed(chunk)
+        yield chunk
