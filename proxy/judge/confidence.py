@@ -49,7 +49,7 @@ def settle(probabilities: Sequence[float], half_unit: float = HALF_UNIT) -> list
     """
     total = math.fsum(probabilities)
     zeros = sum(1 for p in probabilities if p == 0)
-    if total < 1 and zeros:
+    if zeros and 1 - total > 1e-9:
         share = min(half_unit, (1 - total) / zeros)
         probabilities = [p or share for p in probabilities]
         total = math.fsum(probabilities)
