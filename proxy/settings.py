@@ -225,6 +225,12 @@ class Log(Section):
     )
 
 
+class Tracing(Section):
+    """Traces and metrics for OpenTelemetry; where to is said by its own OTEL_* variables."""
+
+    enabled: bool = Field(False, description="Send a span per turn, round and judgment.")
+
+
 class Settings(Section):
     """The whole configuration."""
 
@@ -240,3 +246,4 @@ class Settings(Section):
     state: State = State()
     caches: Caches = Caches()
     log: Log = Log()
+    tracing: Tracing = Tracing()

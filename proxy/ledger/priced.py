@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from proxy.ledger.location import ledger_url
@@ -14,27 +15,37 @@ from proxy.ledger.writer import SqlLedger
 from proxy.settings import Ledger as LedgerSettings
 from proxy.wire import JSONObject
 
-Listener = Callable[[Row], None]
-"""Is told of each priced row on the event loop: budgets and metrics. Must be quick."""
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who is told of lines on the event loop, so must be quick: budgets, metrics, traces."""
+
+    calls: tuple[Callable[[Row], None], ...] = ()
+    turns: tuple[Callable[[TurnRow], None], ...] = ()
+
+
+NOBODY = Listeners()
 
 
 class PricedLedger:
     """A ledger whose rows have a cost; listeners hear of them also when the ledger is off."""
 
-    def __init__(self, inner: Ledger, prices: Prices, listeners: Sequence[Listener] = ()) -> None:
+    def __init__(self, inner: Ledger, prices: Prices, listeners: Listeners = NOBODY) -> None:
         self._inner = inner
         self._prices = prices
-        self._listeners = tuple(listeners)
+        self._listeners = listeners
 
     def record(self, row: Row) -> None:
         """Price, tell, keep."""
         priced = self._prices.price(row)
-        for listener in self._listeners:
+        for listener in self._listeners.calls:
             listener(priced)
         self._inner.record(priced)
 
     def record_turn(self, turn: TurnRow) -> None:
-        """Keep the line of a whole turn."""
+        """Tell and keep."""
+        for listener in self._listeners.turns:
+            listener(turn)
         self._inner.record_turn(turn)
 
     async def start(self) -> None:
@@ -75,7 +86,7 @@ class PricedLedger:
 
 
 def make_ledger(
-    settings: LedgerSettings, data: Path, prices: Prices, listeners: Sequence[Listener] = ()
+    settings: LedgerSettings, data: Path, prices: Prices, listeners: Listeners = NOBODY
 ) -> PricedLedger:
     """The ledger that the settings ask for, not yet started; `data` is the data folder.
 
