@@ -19,7 +19,7 @@ def print_report(report: JSONObject, console: Console | None = None) -> None:
         f" · answers equal in both runs: {_yes(report['answers_equal'])}"
     )
     parts = (HEADLINE, "", _sizes(report), _ways(report), _books(report), verdicts)
-    (console or Console(highlight=False)).print(Group(*parts))
+    (console or Console(highlight=False, markup=False)).print(Group(*parts))
 
 
 def _sizes(report: JSONObject) -> Table:
@@ -30,7 +30,7 @@ def _sizes(report: JSONObject) -> Table:
         off, on = turn["off"], turn["on"]
         counts = (off["tools"], off["tool_tokens"], on["tools"], on["tool_tokens"])
         cells = (*(f"{count:,}" for count in counts), f"{turn['cut']:.1%}")
-        table.add_row(turn["prompt"], *cells)
+        table.add_row(_label(turn), *cells)
     return table
 
 
@@ -43,8 +43,14 @@ def _ways(report: JSONObject) -> Table:
     for turn in report["turns"]:
         counts = (turn["rounds"], len(turn["predicted"]), len(turn["discovered"]))
         called = ", ".join(turn["called"]) or "–"
-        table.add_row(turn["prompt"], *(str(count) for count in counts), called, _way(turn))
+        table.add_row(_label(turn), *(str(count) for count in counts), called, _way(turn))
     return table
+
+
+def _label(turn: JSONObject) -> str:
+    """The prompt, and the headers that were sent along with it."""
+    headers = [f"({name}: {value})" for name, value in turn["headers"].items()]
+    return " ".join([turn["prompt"], *headers])
 
 
 def _way(turn: JSONObject) -> str:

@@ -120,7 +120,16 @@ def _steady(mock: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    words = [mock, "--quiet", "--host", "127.0.0.1", "-p", port, *SPEC_STYLE, HERE / "openapi.yaml"]
+    words = [
+        str(mock),
+        "--quiet",
+        "--host",
+        "127.0.0.1",
+        "-p",
+        port,
+        *SPEC_STYLE,
+        str(HERE / "openapi.yaml"),
+    ]
     with stopped(subprocess.Popen(words, stdout=subprocess.DEVNULL)):
         url = f"http://127.0.0.1:{port}"
         _wait_for(f"{url}/models")

@@ -9,6 +9,7 @@ from proxy.wire import JSONObject
 
 TURN: JSONObject = {
     "prompt": "ping it",
+    "headers": {"x-usher-predict": "off"},
     "off": {"tools": 235, "tool_tokens": 113_941},
     "on": {"tools": 6, "tool_tokens": 2_000},
     "cut": 0.98245,
@@ -32,7 +33,7 @@ def _print(*turns: JSONObject, equal: bool = True) -> str:
 def test_sizes_ways_and_books_are_shown() -> None:
     """Numbers with separators, the cut as a percentage, unknown sums as a dash."""
     text = _print(TURN)
-    assert "ping it" in text
+    assert "ping it (x-usher-predict: off)" in text
     assert "113,941" in text
     assert "98.2%" in text
     assert "228,000" in text

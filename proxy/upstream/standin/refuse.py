@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from proxy.tools.choice import read_choice
 from proxy.wire import JSON, JSONObject
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
@@ -104,38 +105,37 @@ def _check_results(body: JSONObject) -> Iterator[Refusal]:
 
 
 def _check_tools(tools: JSON, max_tools: int | None) -> Iterator[Refusal]:
-    if tools is None:
-        return
-    if not isinstance(tools, list):
-        yield _wrong_type("tools", "an array of objects", tools)
-    elif not tools:
+    if isinstance(tools, list) and not tools:
         yield _empty_array("tools")
-    elif max_tools is not None and len(tools) > max_tools:
+    elif isinstance(tools, list) and max_tools is not None and len(tools) > max_tools:
         text = f"Expected an array with maximum length {max_tools}, but got length {len(tools)}."
         yield Refusal(f"Invalid 'tools': array too long. {text}", "tools", "array_above_max_length")
-    else:
+    elif isinstance(tools, list):
         yield from (refusal for i, tool in enumerate(tools) for refusal in _check_tool(tool, i))
+    elif tools is not None:
+        yield _wrong_type("tools", "an array of objects", tools)
 
 
 def _check_tool(tool: JSON, position: int) -> Iterator[Refusal]:
     param = f"tools[{position}]"
+    kind = tool.get("type") if isinstance(tool, dict) else None
     if not isinstance(tool, dict):
         yield _wrong_type(param, "an object", tool)
-        return
-    kind = tool.get("type")
-    if kind not in {"function", "custom"}:
+    elif kind not in {"function", "custom"}:
         text = f"Invalid value: '{kind}'. Supported values are: 'function' and 'custom'."
         yield Refusal(text, f"{param}.type", "invalid_value")
-        return
-    inner = tool.get(kind)
-    if not isinstance(inner, dict):
-        yield _wrong_type(f"{param}.{kind}", "an object", inner)
-        return
-    yield from _check_name(inner.get("name"), f"{param}.{kind}.name")
-    schema = inner.get("parameters")
+    elif not isinstance(tool.get(kind), dict):
+        yield _wrong_type(f"{param}.{kind}", "an object", tool.get(kind))
+    else:
+        yield from _check_name(tool[kind].get("name"), f"{param}.{kind}.name")
+        yield from _check_schema(tool[kind], f"{param}.{kind}.parameters")
+
+
+def _check_schema(function: JSONObject, param: str) -> Iterator[Refusal]:
+    schema = function.get("parameters")
     if schema and (not isinstance(schema, dict) or schema.get("type") != "object"):
-        text = f"Invalid schema for function '{inner.get('name')}': not of type 'object'."
-        yield Refusal(text, f"{param}.function.parameters", "invalid_function_parameters")
+        text = f"Invalid schema for function '{function.get('name')}': not of type 'object'."
+        yield Refusal(text, param, "invalid_function_parameters")
 
 
 def _check_name(name: JSON, param: str) -> Iterator[Refusal]:
@@ -150,29 +150,15 @@ def _check_name(name: JSON, param: str) -> Iterator[Refusal]:
 
 
 def _check_choice(body: JSONObject) -> Iterator[Refusal]:
-    choice, tools = body.get("tool_choice"), body.get("tools")
-    if choice is None:
-        return
-    if not tools:
+    choice, tools = body.get("tool_choice"), body.get("tools") or ()
+    if choice is not None and not tools:
         text = "'tool_choice' is only allowed when 'tools' are specified."
         yield Refusal(f"Invalid value for 'tool_choice': {text}", "tool_choice")
-        return
-    declared = {(tool.get(tool["type"]) or {}).get("name") for tool in tools}
-    for name in _chosen(choice):
+    declared = {tool[tool["type"]]["name"] for tool in tools}
+    for name in read_choice(choice).names:
         if name not in declared:
             text = f"Tool choice '{name}' not found in 'tools' parameter."
             yield Refusal(f"Invalid value for 'tool_choice': {text}", "tool_choice")
-
-
-def _chosen(choice: JSON) -> Iterator[str]:
-    """The names a tool choice speaks of."""
-    if not isinstance(choice, dict):
-        return
-    allowed = choice.get("allowed_tools")
-    for entry in allowed.get("tools", ()) if isinstance(allowed, dict) else (choice,):
-        inner = entry.get(entry.get("type", "function"))
-        if isinstance(inner, dict) and isinstance(inner.get("name"), str):
-            yield inner["name"]
 
 
 def _check_stream(body: JSONObject) -> Iterator[Refusal]:

@@ -41,9 +41,12 @@ def _object(**properties: JSON) -> JSONObject:
         ({"type": "string", "minLength": 3, "maxLength": 4}, 'is "a"', "axx"),
         ({"type": "string", "pattern": "("}, "", "example-p"),
         ({"items": {"type": "boolean"}}, "", [True]),
+        ({"properties": {"x": {"const": 1}}, "required": ["x"]}, "", {"x": 1}),
+        (True, "", None),
+        ({"anyOf": [True]}, "", "example-p"),
     ],
 )  # fmt: skip
-def test_a_required_property_is_filled(schema: JSONObject, text: str, expected: JSON) -> None:
+def test_a_required_property_is_filled(schema: JSON, text: str, expected: JSON) -> None:
     """From the text where it says something, with a typical value otherwise."""
     assert fill(_object(p=schema), text) == {"p": expected}
 
@@ -70,16 +73,29 @@ def test_two_properties_never_get_the_same_words() -> None:
 def test_references_and_compositions_are_followed() -> None:
     """Local definitions and `allOf`, as generated schemas use them."""
     schema = {
-        **_object(p={"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"y": {"const": 2}}}]}),
+        **_object(
+            p={
+                "allOf": [
+                    {"$ref": "#/$defs/base"},
+                    {"properties": {"y": {"const": 2}}, "required": ["y", "z"]},
+                ]
+            }
+        ),
         "$defs": {"base": _object(x={"const": 1}, y={"type": "integer"})},
     }
-    assert fill(schema, "") == {"p": {"x": 1, "y": 2}}
+    assert fill(schema, "") == {"p": {"x": 1, "y": 2, "z": "example-z"}}
 
 
 def test_a_schema_that_contains_itself_ends() -> None:
     """Recursion stops after a few levels."""
     schema = {**_object(next={"$ref": "#"})}
     assert json.dumps(fill(schema, "")).count("next") < 12
+
+
+def test_a_reference_to_itself_ends() -> None:
+    """It says nothing, so anything goes."""
+    schema = {**_object(p={"$ref": "#/$defs/a"}), "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    assert fill(schema, "") == {"p": "example-p"}
 
 
 def test_references_to_elsewhere_are_not_followed() -> None:

@@ -1,6 +1,9 @@
 """The usage that the stand-in reports."""
 
+import pytest
+
 from proxy.tools.tokens import count_tokens
+from proxy.upstream.standin import meter as meter_module
 from proxy.upstream.standin.meter import MIN_CACHED, Meter
 from proxy.wire import JSONObject
 
@@ -51,6 +54,14 @@ def test_a_changed_beginning_is_not_cached() -> None:
     meter.measure(_body(LONG), SAID)
     usage = meter.measure(_body(SAID, LONG), SAID)
     assert usage["prompt_tokens_details"]["cached_tokens"] == 0
+
+
+def test_old_prompts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory for them is bounded."""
+    monkeypatch.setattr(meter_module, "MAX_BLOCKS", 1)
+    meter = Meter(cache=True)
+    usages = [meter.measure(_body(LONG), SAID) for _ in range(2)]
+    assert usages[1]["prompt_tokens_details"]["cached_tokens"] == 0
 
 
 def test_short_prompts_are_never_cached() -> None:

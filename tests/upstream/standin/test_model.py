@@ -123,6 +123,13 @@ def test_then_makes_one_call_after_the_other() -> None:
     assert answer(third).text == "get_weather returned: 21\nstorage_blob_delete returned: gone"
 
 
+def test_a_call_that_the_message_did_not_ask_for_counts_for_nothing() -> None:
+    """Another client's history may hold one."""
+    body = _ask("Show the weather in Paris", WEATHER)
+    stray = answer(_ask("delete blob a.txt", DELETE))
+    assert _names(answer(_answered(body, stray, "gone"))) == ["get_weather"]
+
+
 def test_a_second_step_may_search_again() -> None:
     """The search before the first step does not count."""
     body = _ask("Show the weather in Paris, then send an email to a@b.example", WEATHER, SEARCH)
@@ -150,6 +157,7 @@ def test_tool_choice_is_honoured() -> None:
     assert choose(search, WEATHER, SEARCH) == ["tool_search"]
     assert choose("required", EMAIL, SEARCH) == ["tool_search"]
     assert choose("required", EMAIL) == ["email_send"]
+    assert choose("required") == []
 
 
 def test_a_found_tool_is_called_through_the_bridge_when_there_is_one() -> None:

@@ -84,6 +84,17 @@ def test_schemas_in_a_search_result_become_offers_when_there_is_a_bridge() -> No
     assert [offer.name for offer in asked.offers] == ["storage_table_list"]
 
 
+def test_a_result_that_is_no_json_loads_nothing() -> None:
+    """Nor do entries without a schema, tools that are there already, or tools of other kinds."""
+    bridge = _function("call_tool", "name", "arguments")
+    known = {"name": "ping", "parameters": {}}
+    loaded = json.dumps({"loaded": [{"name": "x"}, known]})
+    messages = [ASK, _called("a", "b"), _result("a", "gone"), _result("b", loaded)]
+    tools = [SEARCH, bridge, _function("ping"), {"type": "custom", "custom": {"name": "c"}}]
+    asked = read_request({"messages": messages, "tools": tools})
+    assert [offer.name for offer in asked.offers] == ["ping"]
+
+
 def test_a_call_through_the_bridge_counts_as_the_tool_itself() -> None:
     """Its name is inside the arguments."""
     messages = [ASK, _called("call_tool", name="ping", arguments={}), _result("call_tool", "pong")]
