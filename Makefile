@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: help install dev run test check format demo bench conformance clients schema lock clean
+.PHONY: help install dev run test check format demo bench conformance clients schema figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ clients: dev ## real client libraries, Python and JavaScript, through the gatewa
 
 schema: dev ## write config/usher.yaml and config/usher.schema.json from the settings
 	@$(BIN)/python -m checks.reference
+
+figures: dev ## write the README's numbers from a run of the demo
+	@$(BIN)/python -m checks.figures
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
