@@ -31,6 +31,8 @@ class Router:
         self._names: tuple[str, ...] = ()
         self._live: dict[OpenCall, int] = {}
         self._waiting: list[OpenCall] = []
+        self._whole: set[OpenCall] = set()
+        """Calls whose opening holds all that this chunk says of them."""
 
     def start_round(self, visible: Container[str], names: Iterable[str] = ()) -> None:
         """`names`: further ones that the model may call, if the caller knows them."""
@@ -48,10 +50,13 @@ class Router:
     def show(self, pairs: Sequence[tuple[OpenCall, JSONObject]]) -> list[JSONObject]:
         """The fragments that go out for those that came in: the same objects if nothing changes."""
         shown: list[JSONObject] = []
+        self._whole.clear()
         for call, fragment in pairs:
+            if call in self._whole or call in self.held:
+                continue
             if call in self._live:
                 shown.append(_continue(call, fragment, self._live[call]))
-            elif call not in self.held:
+            else:
                 shown += self._settle(call)
                 shown += self._decide(call, fragment)
         return shown
@@ -82,7 +87,10 @@ class Router:
             self._waiting.remove(call)
             return self._open(call)
         opening = self._open(call)
-        return [fragment] if opening and _is_opening(call, fragment, self._live[call]) else opening
+        if opening and _is_opening(call, fragment, self._live[call]):
+            self._whole.remove(call)
+            return [fragment]
+        return opening
 
     def _is_complete(self, name: str) -> bool:
         if name not in self._visible or name not in self._names:
@@ -94,6 +102,7 @@ class Router:
             self.held.append(call)
             return []
         self._live[call] = self._take_index()
+        self._whole.add(call)
         return [{"index": self._live[call]} | call.object()]
 
     def _take_index(self) -> int:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from proxy.stream.chunk import Delta
 from proxy.stream.collect import Answer, Collector, read_completion, sum_usage
 from proxy.wire import JSON, JSONObject
 from tests.stream.transcript import TOP, opening, piece
@@ -235,3 +236,25 @@ def test_usage_that_nobody_states_stays_unknown() -> None:
     """One statement stays as it is, none stays none."""
     assert sum_usage([]) is sum_usage([None, {}]) is None
     assert sum_usage([None, {"a": 1, "b": None}]) == {"a": 1, "b": None}
+
+
+def test_the_quick_way_says_the_same() -> None:
+    """Words of text chunks join those of other chunks, parts included."""
+    words = Delta(role="assistant", content="a", reasoning="b", reasoning_content="c", refusal="d")
+    collector = Collector()
+    collector.add_text(words)
+    collector.add_text(words)
+    assert collector.answer().message == {
+        "role": "assistant",
+        "content": "aa",
+        "reasoning": "bb",
+        "reasoning_content": "cc",
+        "refusal": "dd",
+    }
+    collector.add(delta(content=[{"type": "thinking"}]))
+    collector.add_text(words)
+    assert collector.answer().message["content"] == [
+        {"type": "text", "text": "aa"},
+        {"type": "thinking"},
+        {"type": "text", "text": "a"},
+    ]

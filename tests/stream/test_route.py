@@ -77,6 +77,14 @@ def test_arguments_complete_a_name() -> None:
     assert play.show(piece(0, "}")) == [piece(0, "}")]
 
 
+def test_nothing_goes_out_twice_when_a_chunk_says_more_of_a_call() -> None:
+    """An opening that was renumbered holds the arguments that came with it."""
+    play = Play()
+    play.show(opening(0, "a", "tool_search"))
+    assert play.show(opening(1, "b", "t0"), piece(1, "{}")) == [opening(0, "b", "t0", "{}")]
+    assert play.show(piece(1, " ")) == [piece(0, " ")]
+
+
 def test_another_call_completes_a_name() -> None:
     """The opening that waited goes out in front of the new call."""
     play = Play()

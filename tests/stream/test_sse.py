@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.errors import UpstreamError
@@ -108,6 +108,7 @@ _STREAMS = st.tuples(
 ).map(lambda wire: wire[0] + b"".join([line + end for line, end in wire[1]]))
 
 
+@settings(deadline=None)
 @given(_STREAMS, st.lists(st.integers(0, 400)))
 def test_chunks_make_no_difference(wire: bytes, cuts: list[int]) -> None:
     """Any cutting of any stream gives the same events, which together are the stream."""
@@ -118,6 +119,7 @@ def test_chunks_make_no_difference(wire: bytes, cuts: list[int]) -> None:
     assert b"".join([frame.raw for frame in frames]) == wire
 
 
+@settings(deadline=None)
 @given(_STREAMS)
 def test_events_are_those_of_the_standard(wire: bytes) -> None:
     """The data agree with a line-by-line reading of the whole stream."""

@@ -84,6 +84,7 @@ class Seen:
 def see(wire: bytes) -> Seen:
     """Read a client stream strictly: every event is one `data:` line, nothing follows the end."""
     seen = Seen()
+    wire = wire.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     for block in wire.decode().split("\n\n")[:-1]:
         assert block.startswith("data: "), block
         assert "\n" not in block, block
