@@ -1,7 +1,7 @@
 """Requests for a decision in, in either dialect; what the configured judge says out."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import orjson
 from starlette.routing import BaseRoute, Route
@@ -106,7 +106,8 @@ class ModelList(Passthrough):
                 pair for pair in exchange.scope["headers"] if pair[0] != b"accept-encoding"
             ],
         }
-        reply = await super()._work(replace(exchange, scope=scope))
+        asked = Exchange(scope, exchange.receive, exchange.head, exchange.watch)
+        reply = await super()._work(asked)
         if reply.status != 200 or isinstance(reply.body, bytes):
             return reply
         body = await _collect(reply.body)

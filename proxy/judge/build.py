@@ -11,7 +11,7 @@ from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
 
-from proxy.errors import ConfigError
+from proxy.errors import BadRequest, ConfigError
 from proxy.judge.ask import Desk, Judge, Member
 from proxy.judge.books import Prices
 from proxy.judge.breaker import Breaker, Patience
@@ -156,6 +156,9 @@ class Judges:
 
     def _chat(self, name: str, model: str, url: str, key: str | None, kind: str) -> Backend:
         own = self._settings.classification
+        transport = self._around.ways.get(kind)
+        if transport is None:
+            raise BadRequest(f"Models of provider {name} cannot judge.")
         headers = json_headers(key)
         if key is not None and "azure" in url:
             headers.append((b"api-key", key.encode()))
@@ -165,7 +168,7 @@ class Judges:
             own.chat.parameters,
             own.chat.trust_self_reported,
         )
-        return ChatBackend(Exchange(self._around.ways[kind], endpoint), style)
+        return ChatBackend(Exchange(transport, endpoint), style)
 
 
 def _chosen(own: Classification) -> Mapping[str, DecisionProvider]:

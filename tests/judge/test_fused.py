@@ -76,7 +76,8 @@ async def test_one_request_asks_everything() -> None:
     """Tools and memory share it, so the state is paid once."""
     backend, books = Fixed(ANSWERS), Books()
     started = turn_judge(backend, books=books).start(asking())
-    assert started.tools is started.memory is not None
+    assert started.tools is started.memory
+    assert started.tools is not None
     verdict = await started.tools.wait(1)
     assert set(backend.asked[0].questions) == set(ANSWERS)
     assert verdict.ok

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from proxy.judge.questions import (
     Choice,
     Noul,
+    Question,
     Score,
     asked,
     canonical,
@@ -27,7 +28,7 @@ def test_hash_follows_the_wording_and_nothing_else() -> None:
 
 def test_kinds_do_not_collide() -> None:
     """The same words as a yes/no, a choice and a rating are three questions."""
-    questions = [Noul("x"), Choice("x", {}), Score("x", ())]
+    questions: list[Question] = [Noul("x"), Choice("x", {}), Score("x", ())]
     assert len({fingerprint(canonical(question)) for question in questions}) == 3
 
 

@@ -8,6 +8,7 @@ import pytest
 from proxy.errors import RateLimited, Unauthorized
 from proxy.judge.failures import Failure
 from proxy.judge.questions import (
+    Answer,
     Choice,
     ChoiceAnswer,
     Noul,
@@ -32,7 +33,7 @@ ASKED: dict[str, Any] = {
     },
     "x_unknown": 1,
 }
-ANSWERS = {
+ANSWERS: dict[str, Answer] = {
     "refund": NoulAnswer(0.9),
     "team": ChoiceAnswer("a", {"a": 0.8, "b": 0.2}, 0.6),
     "anger": ScoreAnswer(0.25, (0.75, 0.25), 0.5),

@@ -82,7 +82,8 @@ def test_golden_reply() -> None:
     assert reading.answers["needs_tool"] == NoulAnswer(0.09)
     tool = reading.answers["tool"]
     assert isinstance(tool, ChoiceAnswer)
-    assert (tool.label, tool.confidence) == ("calendar_list", pytest.approx(0.88))
+    assert tool.label == "calendar_list"
+    assert tool.confidence == pytest.approx(0.88)
     assert reading.model == "jev-1.14.0"
     assert (reading.tokens.prompt, reading.tokens.completion) == (412, 58)
     assert reading.outcome == "ok"

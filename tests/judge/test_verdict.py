@@ -18,7 +18,9 @@ def test_answers_are_read_by_kind() -> None:
     assert verdict.noul("yes") == 0.9
     assert verdict.choice("tool") == ChoiceAnswer("a")
     assert verdict.score("much") == ScoreAnswer(1.5)
-    assert verdict.noul("no") is verdict.noul("tool") is verdict.choice("yes") is None
+    assert verdict.noul("no") is None
+    assert verdict.noul("tool") is None
+    assert verdict.choice("yes") is None
     assert verdict.score("absent") is None
     assert verdict.calibration("yes") == "token"
     assert verdict.calibration("no") == verdict.calibration("absent") == "none"
