@@ -1,6 +1,7 @@
 """A client's bytes come in; uvicorn's HTTP/1.1, with a limit for headers and refusals in JSON."""
 
 import asyncio
+import re
 from typing import Any
 
 from uvicorn.config import Config
@@ -16,6 +17,7 @@ from proxy.edge.respond import error_body
 from proxy.errors import BadRequest, UsherError
 
 MAX_HEAD_BYTES = 64 * 1024
+_OFFER = re.compile(rb"(?i)\r\nupgrade:(?![ \t]*websocket)")
 
 
 class Protocol(HttpToolsProtocol):
@@ -33,10 +35,13 @@ class Protocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._in_head = True
+        self._expects_head = True
+        self._in_head = False
         self._head_bytes = 0
 
     def data_received(self, data: bytes) -> None:
+        if self._expects_head and data.find(b"pgrade:", 0, 4096) >= 0:
+            data = ignore_offer(data)
         super().data_received(data)
         if self._in_head:
             self._head_bytes += len(data)
@@ -49,19 +54,24 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head = self._expects_head = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._expects_head = True
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(BadRequest(msg))
 
     def _unsupported_upgrade_warning(self) -> None:
-        """An upgrade may be ignored (RFC 9110 §7.8), and Java's client always offers one."""
+        """A WebSocket is refused by the application, in words that its client can show."""
 
     def _refuse(self, error: UsherError) -> None:
-        """Answer what never became a request, unless an earlier request is being answered."""
+        """Answer what is no request, unless that would get into the answer to an earlier one."""
         cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None or cycle.response_complete:
+        answering = cycle is not None and cycle.response_started and not cycle.response_complete
+        if not answering and not self.pipeline:
             body = error_body(error)
             self.transport.write(
                 STATUS_LINE[error.status]
@@ -71,3 +81,13 @@ class Protocol(HttpToolsProtocol):
                 + body
             )
         self.transport.close()
+
+
+def ignore_offer(data: bytes) -> bytes:
+    """Hide an Upgrade header from the parser, which would take the body for another protocol.
+
+    Java's client offers HTTP/2 with its first request. A server may ignore that (RFC 9110 §7.8);
+    under the name of another hop-by-hop header it does no harm.
+    """
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _OFFER.sub(b"\r\ntrailer:", head) + end + rest

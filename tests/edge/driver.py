@@ -12,7 +12,7 @@ from proxy.edge.admit import Gate
 from proxy.edge.auth import Door, Keys
 from proxy.edge.exchange import Edge
 from proxy.edge.passthrough import Forward
-from proxy.edge.routes import build_routes
+from proxy.edge.routes import Extras, build_routes
 from proxy.edge.server import Server
 from proxy.ledger.null import NullLedger
 from proxy.ledger.usage import Row
@@ -81,6 +81,7 @@ class Rig:
     gate: Gate = field(default_factory=Gate)
     metrics: Metrics = field(default_factory=Metrics)
     ledger: RowLedger = field(default_factory=RowLedger)
+    extras: Extras = field(default_factory=Extras)
 
     def __post_init__(self) -> None:
         server = {"port": 0, "drain_seconds": 5.0, **self.overrides.get("server", {})}
@@ -92,8 +93,8 @@ class Rig:
         )
         self.edge = Edge(self.settings.server, Door(self.keys), self.gate, self.metrics, silent())
         ways = {"openai": self.transport}
-        forward = Forward(self.settings, ways, Targets(self.settings), self.ledger)
-        self.app = build_routes(self.edge, self.chat, forward)
+        self.forward = Forward(self.settings, ways, Targets(self.settings), self.ledger)
+        self.app = build_routes(self.edge, self.chat, self.forward, self.extras)
 
     def server(self, bound: Callable[[int], None] | None = None) -> Server:
         return Server(self.app, self.settings.server, self.gate, bound)

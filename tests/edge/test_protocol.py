@@ -1,0 +1,104 @@
+"""Connections: limits of a request's head, and refusals in JSON."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+
+from proxy.edge.protocol import MAX_HEAD_BYTES, ignore_offer
+from proxy.plan.exchange import ChatRequest, Reply
+from tests.edge.driver import SSE_TYPE, FakeTurn, Rig, exchange, read_response, running
+
+pytestmark = pytest.mark.anyio
+
+PROBE = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
+TURN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+
+
+async def test_head_that_never_ends_is_refused() -> None:
+    """Headers that keep coming end at the limit, long before memory does."""
+    async with running(Rig()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PROBE + b"X: ")
+        for _ in range(MAX_HEAD_BYTES // 1024 + 1):
+            writer.write(b"x" * 1024)
+            await writer.drain()
+        answer = await read_response(reader)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert orjson.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "headers_too_large"
+
+
+async def test_generous_head_is_fine() -> None:
+    """Headers of 32 KB, as single sign-on likes them, are no problem."""
+    async with running(Rig()) as port:
+        answer = await exchange(port, PROBE + b"X: " + b"x" * 32_768 + b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_large_bodies_do_not_count_as_heads() -> None:
+    """The limit is for heads: bodies on the same connection are measured by their own cap."""
+    turn = FakeTurn()
+    body = b"x" * 300_000
+    request = (
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + body
+    )
+    async with running(Rig(turn.chat)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(3):
+            writer.write(request)
+            assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+    assert [asked.body for asked in turn.asked] == [body] * 3
+
+
+async def test_garbage_behind_a_running_stream_does_not_get_into_it() -> None:
+    """A refusal is never written into the answer to an earlier request."""
+    ended = asyncio.Event()
+
+    async def stream() -> AsyncIterator[bytes]:
+        try:
+            yield b"data: 1\n\n"
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream())
+
+    async with running(Rig(chat)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(TURN % 2 + b"{}")
+        await reader.readuntil(b"data: 1\n\n")
+        writer.write(b"\x00\x01garbage\r\n\r\n")
+        rest = await reader.read()
+        async with asyncio.timeout(1):
+            await ended.wait()
+        writer.close()
+    assert b"HTTP/1.1" not in rest
+
+
+def test_offer_is_hidden_from_the_parser() -> None:
+    """An offer to change the protocol is renamed in the head only."""
+    data = b"POST / HTTP/1.1\r\nUPGRADE: h2c\r\nA: b\r\n\r\nbody\r\nUpgrade: h2c\r\n"
+    hidden = data.replace(b"UPGRADE:", b"trailer:", 1)
+    assert ignore_offer(data) == hidden
+
+
+def test_websocket_is_not_hidden() -> None:
+    """A WebSocket cannot be ignored, so it is left to be refused."""
+    data = b"GET / HTTP/1.1\r\nUpgrade:  WebSocket\r\n\r\n"
+    assert ignore_offer(data) == data
+
+
+async def test_websocket_is_refused_on_the_wire() -> None:
+    """A WebSocket client gets a 501 that its error shows."""
+    request = (
+        b"GET /v1/realtime?model=m HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+        b"Upgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    async with running(Rig()) as port:
+        answer = await exchange(port, request)
+    assert answer.startswith(b"HTTP/1.1 501 ")
+    assert b"WebSocket connections are not forwarded" in answer
