@@ -29,6 +29,7 @@ from proxy.tools.rank import build_lexical
 from proxy.turn import Crew, Turn
 from proxy.upstream.aiohttp_transport import AiohttpTransport
 from proxy.upstream.httpx_transport import HttpxTransport
+from proxy.upstream.litellm_adapter import LitellmTransport
 from proxy.upstream.standin import StandinTransport
 from proxy.upstream.target import Targets
 from proxy.upstream.transport import Transport
@@ -87,5 +88,6 @@ def _make_transports(settings: Settings) -> dict[str, Transport]:
     fast = settings.upstream.transport == "aiohttp"
     return {
         "openai": AiohttpTransport() if fast else HttpxTransport(),
+        "litellm": LitellmTransport(),
         "standin": StandinTransport(),
     }

@@ -21,7 +21,7 @@ from proxy.tools.delivery import choose_delivery, speculates
 from proxy.tools.history import Asked, Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
-from proxy.upstream.desk import Brief
+from proxy.upstream.brief import Brief
 from proxy.upstream.target import Target, Targets
 from proxy.wire import JSONObject
 

@@ -68,7 +68,7 @@ def bridge_message(message: JSONObject, name: str, pool: Container[str]) -> JSON
 def _bridge_call(call: JSON, name: str, pool: Container[str]) -> JSON:
     function = call.get("function") if isinstance(call, dict) else None
     inner = function.get("name") if isinstance(function, dict) else None
-    if not isinstance(inner, str) or inner not in pool:
+    if not isinstance(function, dict) or not isinstance(inner, str) or inner not in pool:
         return call
     text = function.get("arguments")
     arguments = orjson.dumps({"name": inner, "arguments": _as_object(text)}).decode()

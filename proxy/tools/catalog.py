@@ -21,8 +21,8 @@ class Tool:
     """One entry of the client's `tools` array.
 
     `raw` is what goes upstream: the client's own bytes, less a `defer_loading` mark, which servers
-    without deferral refuse. `parameters` is the raw JSON schema, or None when there is none. `breakpoint` says
-    that the client put a `cache_control` on it.
+    without deferral refuse. `parameters` is the raw JSON schema, or None when there is none.
+    `breakpoint` says that the client put a `cache_control` on it.
     """
 
     position: int

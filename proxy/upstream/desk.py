@@ -2,48 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 import orjson
 import xxhash
 
 from proxy.plan.envelope import Envelope, extend_array
-from proxy.settings import Deferral
 from proxy.stream.collect import Answer, Call
-from proxy.tools.arrange import Arrangement
-from proxy.tools.bridge import read_bridge_call
-from proxy.tools.choice import Choice, narrow_allowed
+from proxy.tools.choice import narrow_allowed
 from proxy.tools.search import Query, parse_arguments, search
-from proxy.tools.toolbox import Toolbox
-from proxy.tools.validate import nearest_names
+from proxy.upstream.brief import Brief
+from proxy.upstream.fate import Fate, Fates, Ruling
 from proxy.wire import JSONObject
 
 MAX_DECLARED = 128
 """OpenAI's ceiling for the tools of one request."""
 MIN_GROWTH_BYTES = 256 * 1024
 """Hidden messages may always grow to this size; only beyond it the growth factor counts."""
-
-
-class Fate(Enum):
-    """What becomes of one tool call."""
-
-    REAL = "real"
-    SEARCH = "search"
-    REPAIR = "repair"
-    SWALLOW = "swallow"
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """The fate of a call; `call` as the client would get it, `reply` as the model would.
-
-    `tool` is the tool of the catalogue that a repair is about, if there is one.
-    """
-
-    fate: Fate
-    call: Call
-    reply: str = ""
-    tool: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +27,6 @@ class Settled:
     calls: tuple[Call, ...]
     again: bool
     context: str = "main"
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """The facts of a turn that do not change between its rounds.
-
-    `messages` is the raw array with parked rounds woven in; `ids` are the call ids it uses.
-    `sequential` says that the client takes one call at a time; `hold_text` keeps the text of
-    hidden rounds from it.
-    """
-
-    envelope: Envelope
-    toolbox: Toolbox
-    arrangement: Arrangement
-    choice: Choice
-    settings: Deferral
-    messages: bytes
-    ids: frozenset[str]
-    stream: bool
-    ask_usage: bool
-    sequential: bool = False
-    model: str | None = None
-    hold_text: bool = False
 
 
 @dataclass(slots=True)
@@ -101,13 +52,13 @@ class Desk:
 
     def __init__(self, brief: Brief) -> None:
         self.brief = brief
+        self._fates = Fates(brief)
         self.round = 0
         self.discovered: list[str] = []
         self.parked = Parked()
         self.searches = 0
         self.loaded_empty = False
         self._asked: set[str] = set()
-        self._repairs: dict[str, int] = {}
         self._barren = 0
         self._closing = False
         self._retried_empty = False
@@ -169,7 +120,7 @@ class Desk:
         """Rules on every call of a round's answer and prepares the next round if there is one."""
         self.round += 1
         cut = answer.finish_reason in ("length", "content_filter")
-        rulings = [self._rule(call) for call in answer.calls]
+        rulings = [self._fates.rule(call, closing=self._closing) for call in answer.calls]
         real = tuple(ruling.call for ruling in rulings if ruling.fate is Fate.REAL)
         hidden = [r for r in rulings if r.fate in (Fate.SEARCH, Fate.REPAIR)]
         if cut or self._closing or not hidden:
@@ -197,64 +148,6 @@ class Desk:
         """
         streaming = self.brief.stream and any(call.name in self.visible() for call in real)
         return self.brief.sequential and not streaming
-
-    def _rule(self, call: Call) -> Ruling:
-        brief = self.brief
-        if call.name == brief.toolbox.search_name:
-            if brief.arrangement.search_raw is None or self._closing:
-                return Ruling(Fate.SWALLOW, call)
-            return Ruling(Fate.SEARCH, call)
-        meant = call
-        if brief.arrangement.frozen and call.name == brief.toolbox.bridge_name:
-            name, arguments = read_bridge_call(call.arguments)
-            meant = replace(call, name=name, arguments=arguments)
-        if meant.name in brief.arrangement.declared():
-            return Ruling(Fate.REAL, meant)
-        return self._rule_unloaded(call, meant)
-
-    def _rule_unloaded(self, sent: Call, call: Call) -> Ruling:
-        """A call of a tool that is not declared; `sent` is how the model wrote it."""
-        brief = self.brief
-        name = call.name if call.name in brief.arrangement.pool else self._guess_name(call)
-        if name is None:
-            return self._repair(sent, call.name, {"error": f"there is no tool {call.name!r}"})
-        checked = brief.toolbox.checker(name).check(call.arguments)
-        if checked.error is None:
-            return Ruling(Fate.REAL, replace(call, name=name, arguments=checked.arguments))
-        complaint: JSONObject = {"error": checked.error, "path": checked.path}
-        parameters = brief.toolbox.catalogue.by_name[name].parameters
-        if parameters is not None:
-            complaint["parameters"] = orjson.Fragment(parameters)
-        return self._repair(sent, name, complaint)
-
-    def _guess_name(self, call: Call) -> str | None:
-        """The one tool that a mistaken name can only mean, provided the arguments fit it."""
-        names = nearest_names(call.name, list(self.brief.arrangement.pool))
-        if len(names) != 1:
-            return None
-        fits = self.brief.toolbox.checker(names[0]).check(call.arguments).error is None
-        return names[0] if fits else None
-
-    def _repair(self, call: Call, name: str, complaint: JSONObject) -> Ruling:
-        """One more chance for the model; after `max_repairs` the client's own check decides."""
-        count = self._repairs.get(name, 0)
-        if count >= self.brief.settings.max_repairs:
-            return Ruling(Fate.REAL, self._unbridged(call))
-        self._repairs[name] = count + 1
-        if name not in self.brief.arrangement.pool:
-            similar = nearest_names(name, list(self.brief.arrangement.pool))
-            complaint["note"] = f"Search with {self.brief.toolbox.search_name}, or answer without."
-            if similar:
-                complaint["similar"] = similar
-        tool = name if name in self.brief.arrangement.pool else None
-        return Ruling(Fate.REPAIR, call, orjson.dumps(complaint).decode(), tool)
-
-    def _unbridged(self, call: Call) -> Call:
-        """The call that the client gets of one that went through the bridge."""
-        if not self.brief.arrangement.frozen or call.name != self.brief.toolbox.bridge_name:
-            return call
-        name, arguments = read_bridge_call(call.arguments)
-        return replace(call, name=name or call.name, arguments=arguments)
 
     def _answer_searches(self, rulings: Sequence[Ruling]) -> list[Ruling]:
         """Runs the searches of a message in order and surfaces what they and repairs name."""

@@ -311,4 +311,4 @@ def _error_of(body: bytes, status: int) -> JSONObject:
     error = reply.get("error") if isinstance(reply, dict) else None
     if isinstance(error, dict):
         return error
-    return UpstreamError(f"the upstream answered with status {status}").body()["error"]
+    return {"message": f"the upstream answered with status {status}", "type": "upstream_error"}
