@@ -11,6 +11,10 @@ from proxy.settings import Provider, Settings
 
 Kind = Literal["openai", "litellm", "standin"]
 
+STANDIN_HOST: Final = "standin"
+LITELLM_HOST: Final = "litellm"
+"""Stands where a litellm provider has no address of its own."""
+
 AZURE_HOSTS: Final = (
     ".openai.azure.com",
     ".cognitiveservices.azure.com",
@@ -105,7 +109,8 @@ def _without(query: str, prefix: str) -> str:
 def _default_target(settings: Settings) -> Target:
     upstream = settings.upstream
     if upstream.base_url is None:
-        return Target("standin", "standin", "http://standin/v1", None, None, upstream.ask_usage)
+        base_url = f"http://{STANDIN_HOST}/v1"
+        return Target("standin", "standin", base_url, None, None, upstream.ask_usage)
     key = upstream.api_key.get_secret_value() if upstream.api_key else None
     base_url = _checked(upstream.base_url, "upstream.base_url")
     return Target("default", "openai", base_url, key, None, upstream.ask_usage)
@@ -118,7 +123,7 @@ def _provider_target(provider: Provider) -> Target:
     elif provider.kind == "openai":
         raise ConfigError(f"{where} is missing")
     else:
-        base_url = f"http://{provider.kind}/v1"
+        base_url = f"http://{LITELLM_HOST if provider.kind == 'litellm' else STANDIN_HOST}/v1"
     return Target(
         provider=provider.name,
         kind=provider.kind,
