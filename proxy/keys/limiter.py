@@ -1,5 +1,6 @@
 """Requests of keys in; a lease for each that is within the limits out, or a 429."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,6 +10,11 @@ from proxy.keys.key import NO_LIMITS, GatewayKey, Limits
 from proxy.keys.window import Window
 from proxy.ledger.usage import Row
 from proxy.wire import Headers
+
+_REQUESTS, _TOKENS = (
+    tuple(b"x-ratelimit-%b-%b" % (what, of) for what in (b"limit", b"remaining", b"reset"))
+    for of in (b"requests", b"tokens")
+)
 
 
 class LimitReached(RateLimited):
@@ -149,20 +155,18 @@ def rate_headers(limits: Limits, meter: Meter, now: float) -> Headers:
     """`x-ratelimit-*` as OpenAI sends them, for the limits that there are."""
     headers: Headers = []
     if limits.rpm is not None:
+        remaining = limits.rpm - meter.requests.total
         reset = meter.requests.seconds_until_empty(now)
-        headers += _rate(b"requests", limits.rpm, meter.requests.total, reset)
+        headers += zip(_REQUESTS, _values(limits.rpm, remaining, reset), strict=True)
     if limits.tpm is not None:
-        used = meter.tokens.total + meter.reserved
-        headers += _rate(b"tokens", limits.tpm, used, meter.tokens.seconds_until_empty(now))
+        remaining = limits.tpm - meter.tokens.total - meter.reserved
+        reset = meter.tokens.seconds_until_empty(now)
+        headers += zip(_TOKENS, _values(limits.tpm, remaining, reset), strict=True)
     return headers
 
 
-def _rate(kind: bytes, limit: int, used: int, reset: float) -> Headers:
-    return [
-        (b"x-ratelimit-limit-" + kind, b"%d" % limit),
-        (b"x-ratelimit-remaining-" + kind, b"%d" % max(0, limit - used)),
-        (b"x-ratelimit-reset-" + kind, b"%.3gs" % reset),
-    ]
+def _values(limit: int, remaining: int, reset: float) -> tuple[bytes, bytes, bytes]:
+    return b"%d" % limit, b"%d" % max(0, remaining), b"%ds" % math.ceil(reset)
 
 
 def _check_inside(limits: Limits, meter: Meter) -> None:
