@@ -33,6 +33,7 @@ class Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     content: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    reasoning_details: list[JSON] | None = None
     refusal: str | None = None
     tool_calls: Annotated[list[Piece], msgspec.Meta(max_length=1)] | None = None
     function_call: None = None

@@ -108,6 +108,8 @@ class Collector:
             self._say("reasoning_content", delta.reasoning_content)
         if delta.reasoning is not None:
             self._say("reasoning", delta.reasoning)
+        if delta.reasoning_details is not None:
+            self._grow("reasoning_details", delta.reasoning_details)
         if delta.refusal is not None:
             self._say("refusal", delta.refusal)
         if delta.role is not None:

@@ -33,6 +33,8 @@ class Ending:
             return self._wire
         choice = {key: value for key, value in self._choice.items() if key != "message"}
         choice |= {"delta": {}, "finish_reason": reason}
+        if "logprobs" in choice:
+            choice["logprobs"] = None  # they went out with the words, or spell a hidden call
         return encode(dump(self._chunk | {"choices": [choice]} | (extra or {})))
 
     def render_usage(self, usage: JSONObject, head: JSONObject) -> bytes:

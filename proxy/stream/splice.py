@@ -7,6 +7,7 @@ from proxy.stream.calls import Call, OpenCall
 from proxy.stream.chunk import (
     NULL_USAGE,
     ROLE,
+    Delta,
     Piece,
     TextChunk,
     cut_field,
@@ -123,7 +124,7 @@ class Splicer:
         """The quick way for a chunk that only says something; None when it is not that easy."""
         delta = chunk.choices[0].delta
         text = delta.content or ""
-        shows = bool(text or delta.reasoning_content or delta.reasoning or delta.refusal)
+        shows = bool(text) or _shows(delta)
         if delta.tool_calls:
             plain = not shows and delta.role is None
             return self._pass_piece(frame, data, chunk, delta.tool_calls[0]) if plain else None
@@ -166,13 +167,14 @@ class Splicer:
         return None if out is None or _LF in out else encode(out)
 
     def _inspect(self, frame: Frame, data: bytes) -> bytes:
-        if data.startswith(b"[DONE]"):
+        if data.lstrip().startswith(b"[DONE]"):
             self._collector.done = True
             return self._close_calls()
         chunk = load(data)
         error = read_error(chunk) if isinstance(chunk, dict) else None
         if error is not None or frame.event == b"error":
-            self._collector.error = error or {"message": "the upstream sent an error event"}
+            said = chunk if isinstance(chunk, dict) else {"message": "an error event"}
+            self._collector.error = error or said
             return self._break_off(tidy(frame))
         if isinstance(chunk, dict):
             return self._splice(frame, data, chunk)
@@ -291,6 +293,13 @@ class Splicer:
         self._over = True
         opened = b"" if self._router.held else self._outlet.open()
         return opened + self._outlet.send(error + DONE, "", shows=True)
+
+
+def _shows(delta: Delta) -> bool:
+    """Whether there is anything to see but text."""
+    return bool(
+        delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.refusal
+    )
 
 
 def _delta_of(choice: JSONObject) -> JSONObject:

@@ -27,6 +27,7 @@ def choice(**fields: JSON) -> bytes:
         choice(delta={"content": "x"}, finish_reason=None, logprobs={"content": []}),
         choice(delta={"content": "x"}, finish_reason="", content_filter_results={}),
         choice(delta={"reasoning_content": "x", "content": None, "tool_calls": None}),
+        choice(delta={"reasoning": "x", "reasoning_details": [{"type": "reasoning.text"}]}),
         choice(delta={"tool_calls": [{"index": 3, "function": {"arguments": "x"}}]}),
         b'{"choices":[{"delta":{"role":"assistant"}}],"usage":null,"unknown":{"usage":1}}',
     ],
@@ -40,7 +41,7 @@ def test_words_and_arguments_are_ordinary(data: bytes) -> None:
     "data",
     [
         choice(delta={"content": "x"}, finish_reason="stop"),
-        choice(delta={"content": "x", "reasoning_details": []}),
+        choice(delta={"content": "x", "annotations": []}),
         choice(delta={"content": ["x"]}),
         choice(delta={"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": ""}}]}),
         choice(delta={"tool_calls": [{"index": 0, "function": {"name": "a", "arguments": ""}}]}),

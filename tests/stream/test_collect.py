@@ -241,6 +241,7 @@ def test_usage_that_nobody_states_stays_unknown() -> None:
 def test_the_quick_way_says_the_same() -> None:
     """Words of text chunks join those of other chunks, parts included."""
     words = Delta(role="assistant", content="a", reasoning="b", reasoning_content="c", refusal="d")
+    words.reasoning_details = [{"text": "e"}]
     collector = Collector()
     collector.add_text(words)
     collector.add_text(words)
@@ -250,6 +251,7 @@ def test_the_quick_way_says_the_same() -> None:
         "reasoning": "bb",
         "reasoning_content": "cc",
         "refusal": "dd",
+        "reasoning_details": [{"text": "e"}, {"text": "e"}],
     }
     collector.add(delta(content=[{"type": "thinking"}]))
     collector.add_text(words)

@@ -38,7 +38,7 @@ def test_the_reason_fits_what_the_client_saw(said: str, calls: bool | None, seen
 def test_more_fields_go_on_the_finish_chunk() -> None:
     """They stand at its top; words that came with it have gone out already."""
     ending = Ending()
-    choice = CHOICE | {"delta": {"content": "x"}, "message": {"content": "x"}}
+    choice = CHOICE | {"delta": {"content": "x"}, "message": {"content": "x"}, "logprobs": {}}
     ending.keep_finish(CHUNK, choice, b"raw")
     (chunk,) = see(ending.render_finish(calls=True, extra={"usher": {"rounds": 2}})).chunks
     assert chunk == CHUNK | {"usher": {"rounds": 2}}

@@ -30,14 +30,16 @@ def test_held_text_of_a_hidden_round_is_forgotten() -> None:
     assert outlet.send(b"2", "b", shows=True) == b""
     assert outlet.open() == b"2"
     assert outlet.text == "b"
+    outlet.start_round()
+    assert outlet.send(b"3", "c", shows=True) == b""
 
 
 def test_a_gap_is_wanted_after_text_that_ends_in_a_word() -> None:
     """Not at the start, and not after whitespace."""
     outlet = Outlet(hold_text=False)
-    gaps = []
+    gaps = [outlet.gap]
     for text in ("a", "b\n", ""):
         outlet.start_round()
         gaps.append(outlet.gap)
         outlet.send(b"x", text, shows=True)
-    assert gaps == [False, True, False]
+    assert gaps == [False, False, True, False]

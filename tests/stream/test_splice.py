@@ -72,7 +72,8 @@ def test_one_round_of_visible_calls_passes_byte_for_byte() -> None:
 def test_words_are_not_kept_waiting() -> None:
     """Text, reasoning, refusals and unknown fields go out with the event that brings them."""
     splicer = splicer_in_round()
-    for delta in ({"content": "a"}, {"reasoning": "b"}, {"refusal": "c"}, {"odd": "d"}):
+    signed = {"reasoning_details": [{"signature": "e"}]}
+    for delta in ({"content": "a"}, {"reasoning": "b"}, {"refusal": "c"}, {"odd": "d"}, signed):
         assert play(splicer, chunk(delta)) == chunk(delta)
 
 
