@@ -44,4 +44,4 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
             if process.poll() is not None:
                 continue
             process.terminate()
-            assert process.wait(timeout=20) == 0, "SIGTERM must end in a clean exit"
+            assert process.wait(timeout=60) == 0, "SIGTERM must end in a clean exit"

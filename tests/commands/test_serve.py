@@ -19,10 +19,10 @@ from tests.commands.conftest import Launch
 def test_it_serves_until_it_is_told_to_stop(launch: Launch) -> None:
     """The announced address answers, and SIGTERM ends it with exit code 0."""
     running = launch()
-    with urllib.request.urlopen(f"{running.url}/readyz", timeout=10) as reply:
+    with urllib.request.urlopen(f"{running.url}/readyz", timeout=30) as reply:
         assert json.load(reply)["status"] == "ok"
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(timeout=20) == 0
+    assert running.process.wait(timeout=60) == 0
 
 
 def test_the_stand_in_answers_a_chat(launch: Launch) -> None:

@@ -18,7 +18,7 @@ def workers_of(running: Running) -> list[psutil.Process]:
 
 def alive(running: Running) -> bool:
     """Whether the port answers."""
-    with urllib.request.urlopen(f"{running.url}/livez", timeout=20) as reply:
+    with urllib.request.urlopen(f"{running.url}/livez", timeout=60) as reply:
         return bool(json.load(reply)["status"] == "ok")
 
 
@@ -29,7 +29,7 @@ def test_they_share_a_port_and_stop_together(launch: Launch) -> None:
     assert len(workers) == 2
     assert alive(running)
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(timeout=20) == 0
+    assert running.process.wait(timeout=60) == 0
     assert not psutil.wait_procs(workers, timeout=5)[1]
 
 
@@ -37,4 +37,4 @@ def test_one_that_dies_at_once_stops_all(launch: Launch) -> None:
     """A process killed right after its start is not replaced for ever: Usher says so and stops."""
     running = launch("--workers", "2")
     os.kill(workers_of(running)[0].pid, signal.SIGKILL)
-    assert running.process.wait(timeout=20) == 1
+    assert running.process.wait(timeout=60) == 1

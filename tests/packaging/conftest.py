@@ -46,4 +46,4 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
     for process in running:
         with process:
             process.terminate()
-            assert process.wait(timeout=20) == 0, "SIGTERM must end in a clean exit"
+            assert process.wait(timeout=60) == 0, "SIGTERM must end in a clean exit"

@@ -59,5 +59,5 @@ def running(checkout: Path, tmp_path: Path) -> Iterator[str]:
 @pytest.mark.slow
 def test_make_run_serves(running: str) -> None:
     """From a clean checkout `make run` installs with hashes checked, starts and answers."""
-    with urllib.request.urlopen(f"{running}/livez", timeout=10) as reply:
+    with urllib.request.urlopen(f"{running}/livez", timeout=30) as reply:
         assert json.load(reply) == {"status": "ok"}

@@ -49,7 +49,7 @@ def test_an_installed_wheel_serves(installed: Path, tmp_path: Path, launch: Laun
     place = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert str(tmp_path) in place.stdout
     url = launch(installed / "usher", tmp_path)
-    with urllib.request.urlopen(f"{url}/livez", timeout=10) as reply:
+    with urllib.request.urlopen(f"{url}/livez", timeout=30) as reply:
         assert json.load(reply) == {"status": "ok"}
 
 
