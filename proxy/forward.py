@@ -8,12 +8,14 @@ import orjson
 from proxy.account import Account
 from proxy.dispatch import Dispatch
 from proxy.draft import Opened
+from proxy.errors import StreamTruncated
 from proxy.facts import content_type, facts_of, outcome_of
 from proxy.plan.exchange import Reply
 from proxy.stream.meter import Meter
 from proxy.stream.watched import Watched
 from proxy.upstream.headers import response_headers
 from proxy.upstream.transport import UpstreamResponse
+from proxy.wire import Headers
 
 
 async def forward(dispatch: Dispatch, opened: Opened, account: Account) -> Reply:
@@ -56,7 +58,16 @@ def plain_body(opened: Opened) -> bytes:
 
 
 async def _metered(response: UpstreamResponse, meter: Meter) -> AsyncGenerator[bytes]:
-    """The upstream's reads as they come, with an eye on the usage that they state."""
+    """The upstream's reads as they come, with an eye on the usage that they state.
+
+    Raises StreamTruncated for a stream that just stops: SDKs take that for a whole answer.
+    """
     async for chunk in response.chunks():
         meter.feed(chunk)
         yield chunk
+    if response.status == 200 and meter.cut and not _is_encoded(response.headers):
+        raise StreamTruncated("the upstream's stream ended before its answer did")
+
+
+def _is_encoded(headers: Headers) -> bool:
+    return any(name.lower() == b"content-encoding" for name, _ in headers)

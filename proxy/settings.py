@@ -30,6 +30,9 @@ class Server(Section):
     ping_seconds: float = Field(
         10.0, gt=0, description="Seconds of silence after which a stream gets a keep-alive line."
     )
+    cors_origins: tuple[str, ...] = Field(
+        (), description="Origins whose web pages may call Usher, e.g. https://app.example; or *."
+    )
     insecure: bool = Field(
         False, description="Allow an address other than loopback without any key configured."
     )

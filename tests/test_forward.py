@@ -3,10 +3,12 @@
 import orjson
 import pytest
 
+from proxy.errors import StreamTruncated
 from proxy.plan.exchange import Reply
 from proxy.upstream.transport import Prepared
 from tests.turns import (
     JSON_TYPE,
+    SSE_TYPE,
     completion,
     read,
     request,
@@ -57,3 +59,24 @@ async def test_the_gateways_own_options_do_not_go_up() -> None:
     theatre = stage(completion("hi"))
     await theatre.chat(b'{"model":"m", "usher":{"defer":"off"},"messages":[]}')
     assert theatre.transport.sent[0].body == b'{"model":"m","messages":[]}'
+
+
+@pytest.mark.parametrize("end", [b"", b"data: [DONE]\n\n"])
+async def test_a_stream_that_just_stops_is_an_error(end: bytes) -> None:
+    """SDKs would take it for a whole answer; one with any kind of end passes as it is."""
+    chunk = b'data: {"choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":null}]}\n\n'
+    theatre = stage(Prepared(200, SSE_TYPE, chunk + end))
+    reply = await theatre.chat({"model": "m", "messages": [], "stream": True})
+    if end:
+        assert await read(reply) == chunk + end
+        return
+    with pytest.raises(StreamTruncated):
+        await read(reply)
+    assert theatre.ledger.turns[0].outcome == "stream_truncated"
+
+
+async def test_a_finished_stream_without_done_passes() -> None:
+    """A finish reason is an end; bytes that nobody asked us to change stay."""
+    chunk = b'data: {"choices":[{"index":0,"delta":{},"finish_reason": "stop"}]}\n\n'
+    reply = await stage(Prepared(200, SSE_TYPE, chunk)).chat({"model": "m", "stream": True})
+    assert await read(reply) == chunk

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 from proxy.edge.asked import Asked
+from proxy.edge.cors import cors_middleware
 from proxy.edge.endpoint import Endpoint
 from proxy.edge.exchange import Edge
 from proxy.edge.health import health_routes
@@ -57,6 +58,7 @@ def build_routes(
             HTTPException: _refuse_http,
             Exception: _apologise,
         },
+        middleware=cors_middleware(edge.settings.cors_origins),
         lifespan=extras.lifespan,
     )
     # A redirect would lose the body and the credentials of a request.

@@ -1,5 +1,7 @@
 """Bytes of a reply that is passed on untouched come in; the usage it states goes out."""
 
+import re
+
 import orjson
 
 from proxy.stream.sse import Splitter
@@ -9,6 +11,7 @@ TAIL = 64 * 1024
 """Bytes kept of an event stream: its usage stands in one of the last events."""
 MAX_JSON = 32 * 1024 * 1024
 _EVENT_STREAM = b"text/event-stream"
+_FINISH = re.compile(rb'"finish_reason"\s*:\s*"[^"]')
 
 
 class Meter:
@@ -34,6 +37,14 @@ class Meter:
         if self._bytes > self._limit and not self._stream:
             self._limit = 0
             self._kept.clear()
+
+    @property
+    def cut(self) -> bool:
+        """Whether a chat stream has gone by without an end: no finish reason and no `[DONE]`."""
+        if not self._stream:
+            return False
+        tail = b"".join(self._kept)
+        return b"[DONE]" not in tail and _FINISH.search(tail) is None and b'"error"' not in tail
 
     def read(self) -> tuple[JSONObject | None, str | None]:
         """The usage object and the model name, as far as the reply states them."""
