@@ -1,4 +1,4 @@
-"""Every header, metric, command and option comes in; those that no page of docs/ names go out."""
+"""Every header, URL, metric and command comes in; those that no page of docs/ names go out."""
 
 import ast
 import re
@@ -14,15 +14,17 @@ from proxy.cli import app
 from proxy.plan import policy
 
 HEADER = re.compile(r"x-usher-[a-z]+(?:-[a-z]+)*")
+PATH = re.compile(r'"(/(?:usher|v1|health|livez|readyz|metrics)[a-z_/{}]*)"')
 METRIC = re.compile(r"usher_[a-z]+(?:_[a-z]+)+")
 
 
 def check_parity(root: Path) -> list[str]:
-    """Each header, metric, command and option of a command appears in a page of docs/."""
+    """Each header, URL, metric, command and option of a command appears in a page of docs/."""
     docs = root / "docs"
     pages = {page.name: page.read_text(encoding="utf-8") for page in docs.glob("*.md")}
     everything = "\n".join(pages.values())
     wanted = [("header", name, pages.get("headers.md", "")) for name in sorted(find_headers(root))]
+    wanted += [("path", name, pages.get("http.md", "")) for name in sorted(find_paths(root))]
     wanted += [("metric", name, everything) for name in sorted(find_metrics(root))]
     wanted += [("command", name, pages.get("commands.md", "")) for name in find_commands()]
     return [
@@ -38,6 +40,13 @@ def find_headers(root: Path) -> set[str]:
     wishes = (*policy._CHOICES, *policy._FREE)  # noqa: SLF001 - the one list of them
     return {name for text in texts for name in HEADER.findall(text)} | {
         f"x-usher-{name}" for name in wishes
+    }
+
+
+def find_paths(root: Path) -> set[str]:
+    """Every URL that the edge spells as a route of its own."""
+    return {
+        path for source in read_sources(root, "proxy/edge") for path in PATH.findall(source.text)
     }
 
 

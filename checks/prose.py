@@ -42,7 +42,7 @@ def check_source(source: Source) -> Iterator[str]:
     opening = (ast.get_docstring(source.tree) or "").split("\n\n")[0]
     if source.text.strip() and not opening.endswith((".", ":", "!", "?")):
         yield f"{source.path}:1: open the module with one sentence: what enters, what leaves"
-    for number, comment in read_comments(source):
+    for number, comment in read_comments(source) if source.tree.body else ():
         match = SUPPRESSION.match(comment)
         if match and not re.search(r"\w+ \w+", match["reason"]):
             yield f"{source.path}:{number}: say in a few words why this is silenced"

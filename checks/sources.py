@@ -34,8 +34,16 @@ def read_sources(root: Path, folder: str) -> list[Source]:
         path = file.relative_to(root)
         if not SKIPPED.intersection(path.parts):
             text = file.read_text(encoding="utf-8")
-            found.append(Source(path, text, ast.parse(text, filename=str(path))))
+            found.append(Source(path, text, _parse(text)))
     return found
+
+
+def _parse(text: str) -> ast.Module:
+    """The tree, or an empty one where the linter will report a syntax error."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return ast.Module(body=[], type_ignores=[])
 
 
 def read_texts(root: Path) -> Iterator[tuple[Path, str]]:

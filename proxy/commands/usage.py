@@ -17,7 +17,7 @@ from proxy.ledger.store import Dimension, UsageQuery
 from proxy.ledger.writer import SqlLedger
 from proxy.wire import JSONObject
 
-SECONDS = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 COLUMNS = {
     "calls": "calls",
     "prompt_tokens": "prompt",
@@ -45,24 +45,28 @@ def run(
     settings = load(path, environ).settings
     url = ledger_url(settings.ledger.url, data_folder(environ))
     options = Options(keep_days=settings.ledger.keep_days, close_seconds=1.0)
-    rows = asyncio.run(ask(url, options, query))
+    usage, savings = asyncio.run(ask(url, options, query))
     if as_json:
-        print_json({"by": query.by, "since": query.since, "usage": rows})
-    elif not rows:
+        print_json({"by": query.by, "since": query.since, "usage": usage, "savings": savings})
+    elif not usage:
         print_text("no calls recorded yet")
     else:
-        print_table([*query.by, *COLUMNS.values(), "cost USD"], [shape(row, query) for row in rows])
+        columns = [*query.by, *COLUMNS.values(), "cost USD"]
+        print_table(columns, [shape(row, query) for row in usage])
+        print_text(describe_savings(savings))
 
 
-async def ask(url: str, options: Options, query: UsageQuery) -> list[JSONObject]:
-    """The totals; a ledger file that was never written is not created by asking."""
+async def ask(
+    url: str, options: Options, query: UsageQuery
+) -> tuple[list[JSONObject], list[JSONObject]]:
+    """Totals of calls and of turns; a ledger that was never written is not created by asking."""
     file = sqlite_path(url)
     if file is not None and not file.exists():
-        return []
+        return [], []
     ledger = SqlLedger(url, options)
     await ledger.start()
     try:
-        return await ledger.usage(query)
+        return await ledger.usage(query), await ledger.savings(query)
     finally:
         await ledger.aclose()
 
@@ -84,10 +88,20 @@ def read_dimension(word: str) -> Dimension:
 
 def read_span(text: str) -> float:
     """Seconds in `12h`, `7d` or `2w`."""
-    match = re.fullmatch(r"(\d{1,5})([hdw])", text)
+    match = re.fullmatch(r"(\d{1,5})([mhdw])", text)
     if match is None:
         raise ConfigError(f"--since {text}: use a span such as 12h, 7d or 2w")
     return int(match[1]) * SECONDS[match[2]]
+
+
+def describe_savings(savings: list[JSONObject]) -> str:
+    """What deferral and prediction did, in one sentence each."""
+    turns, avoided, hits, unused = (
+        sum(row.get(name) or 0 for row in savings)
+        for name in ("turns", "tokens_avoided_estimate", "hits", "unused")
+    )
+    saved = f"{turns:,} turns, about {avoided:,} tokens of tool schemas kept out of prompts"
+    return f"{saved}; {hits:,} of {hits + unused:,} predicted tools were called"
 
 
 def shape(row: JSONObject, query: UsageQuery) -> list[object]:

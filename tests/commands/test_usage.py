@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from proxy import cli
-from proxy.commands.usage import Question, read_question
+from proxy.commands.usage import Question, describe_savings, read_question
 from proxy.ledger.location import ledger_url
 from proxy.ledger.status import Options
 from proxy.ledger.usage import Row
 from proxy.ledger.writer import SqlLedger
+from proxy.wire import JSONObject
 
 
 def make_row(context: str, prompt: int | None, cost: int | None) -> Row:
@@ -73,6 +74,18 @@ def test_asking_creates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert cli.run(["usage"]) == 0
     assert capsys.readouterr().out == "no calls recorded yet\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_savings_are_one_sentence() -> None:
+    """What deferral and prediction did, summed over groups; unknown numbers count as none."""
+    groups: list[JSONObject] = [
+        {"turns": 2, "tokens_avoided_estimate": 200_000, "hits": 1, "unused": 4},
+        {"turns": 1, "tokens_avoided_estimate": None, "hits": None, "unused": None},
+    ]
+    assert describe_savings(groups) == (
+        "3 turns, about 200,000 tokens of tool schemas kept out of prompts; "
+        "1 of 5 predicted tools were called"
+    )
 
 
 @pytest.mark.parametrize(
