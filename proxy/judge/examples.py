@@ -110,7 +110,11 @@ def _read_example(row: JSONObject, wordings: Wordings, default: str | None) -> E
     if name is None:
         raise KeyError("question")
     wording = wordings[name]
-    question = wording.noul(embedded=name) if wording.type == "noul" else wording.choice(row.get("options"))
+    question = (
+        wording.noul(embedded=name)
+        if wording.type == "noul"
+        else wording.choice(row.get("options"))
+    )
     truth = row["label"]
     if "probability" in row:
         return Example(name, truth, question, probability=_probability(row["probability"]))

@@ -96,10 +96,17 @@ def test_providers_figure_wins_over_the_operators_and_the_table() -> None:
 def test_decision_routes_have_prices_of_their_own() -> None:
     """gpt-6-luna's output is free on decisions and not on chat."""
     prices = table()
-    asked = {"model": "gpt-6-luna", "provider": "openai", "prices": prices}
-    assert row(used(1_000, 1_000), **asked).cost_nano_usd == 100_000  # type: ignore[arg-type]
-    chat = row(used(1_000, 1_000), decisions=False, **asked)  # type: ignore[arg-type]
-    assert chat.cost_nano_usd == 600_000
+    costs = [
+        row(
+            used(1_000, 1_000),
+            model="gpt-6-luna",
+            provider="openai",
+            prices=prices,
+            decisions=decisions,
+        ).cost_nano_usd
+        for decisions in (True, False)
+    ]
+    assert costs == [100_000, 600_000]
 
 
 def test_the_model_that_answered_is_priced_first() -> None:

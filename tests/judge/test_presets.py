@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.errors import ConfigError
-from proxy.judge.presets import PRESETS, complete_path, resolve
+from proxy.judge.presets import PRESETS, Dialect, complete_path, resolve
 from proxy.judge_settings import DecisionProvider
 
 KEYS = {
@@ -109,6 +109,8 @@ def test_unusable_addresses_are_errors_at_start(
         ("http://h/custom", "systemone", "http://h/custom"),
     ],
 )
-def test_paths_are_completed_where_they_are_missing(url: str, dialect: str, complete: str) -> None:
+def test_paths_are_completed_where_they_are_missing(
+    url: str, dialect: Dialect, complete: str
+) -> None:
     """A bare host and a `/v1` get the path of their dialect."""
-    assert complete_path(url, dialect) == complete  # type: ignore[arg-type]
+    assert complete_path(url, dialect) == complete
