@@ -7,6 +7,7 @@ they need.
 import asyncio
 import os
 import sys
+import traceback
 from importlib import import_module
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -188,11 +189,13 @@ def fail(message: str, code: int) -> int:
 def print_failure(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """A bug of ours, in one line; USHER_TRACEBACK=1 shows where it came from."""
+    """A bug of ours, in one line without its text, which may hold a secret."""
     if os.environ.get("USHER_TRACEBACK"):
         sys.__excepthook__(kind, error, trace)
-    else:
-        fail(f"internal error: {kind.__name__} (USHER_TRACEBACK=1 shows where)", 1)
+        return
+    frames = traceback.extract_tb(trace)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    fail(f"internal error: {kind.__name__}{place} (USHER_TRACEBACK=1 shows the way there)", 1)
 
 
 if __name__ == "__main__":
