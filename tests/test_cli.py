@@ -62,10 +62,9 @@ def test_version_as_text_and_data(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_bug_shows_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Even an error that nobody thought of is one line, without its text: it may hold a secret."""
-    try:
+    with pytest.raises(KeyError) as caught:
         raise KeyError("sk-secret")
-    except KeyError as error:
-        cli.print_failure(KeyError, error, error.__traceback__)
+    cli.print_failure(KeyError, caught.value, caught.tb)
     said = capsys.readouterr().err
     assert re.fullmatch(r"usher: internal error: KeyError at test_cli.py:\d+ \(.*\)\n", said)
     assert "sk-secret" not in said
