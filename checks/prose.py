@@ -1,9 +1,7 @@
 """Sources and committed texts come in; broken house rules that no linter knows go out."""
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,17 +40,10 @@ def check_source(source: Source) -> Iterator[str]:
     opening = (ast.get_docstring(source.tree) or "").split("\n\n")[0]
     if source.text.strip() and not opening.endswith((".", ":", "!", "?")):
         yield f"{source.path}:1: open the module with one sentence: what enters, what leaves"
-    for number, comment in read_comments(source) if source.tree.body else ():
+    for number, comment in source.comments():
         match = SUPPRESSION.match(comment)
         if match and not re.search(r"\w+ \w+", match["reason"]):
             yield f"{source.path}:{number}: say in a few words why this is silenced"
-
-
-def read_comments(source: Source) -> Iterator[tuple[int, str]]:
-    """Each comment with its line; a text that only looks like one is none."""
-    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
 
 
 def check_names(source: Source) -> Iterator[str]:

@@ -51,5 +51,5 @@ def summarise(root: Path) -> str:
 
 
 def _comments(sources: Sequence[Source]) -> float:
-    lines = [line.strip() for source in sources for line in source.text.splitlines()]
-    return sum(line.startswith("#") for line in lines) / max(len(lines), 1)
+    comments = sum(1 for source in sources for _ in source.comments())
+    return comments / max(sum(source.lines for source in sources), 1)

@@ -1,7 +1,9 @@
 """The project's folder comes in; its Python files, parsed, and its committed texts go out."""
 
 import ast
+import io
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,14 @@ class Source:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node
+
+    def comments(self) -> Iterator[tuple[int, str]]:
+        """Each comment with its line; a text that only looks like one is none."""
+        if not self.tree.body:
+            return
+        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
 
 
 def read_sources(root: Path, folder: str) -> list[Source]:
