@@ -1,5 +1,6 @@
 """A request's path comes in, as sent; which API resource it means goes out, for any base URL."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -27,6 +28,8 @@ class Place:
     """The model, where Azure's SDK puts it: into the path."""
 
 
+_DOTS = re.compile(r"(?i)(?:^|/)(?:\.|%2e){1,2}(?:/|$)")
+_CHAT_REST = re.compile(r"chat/+completions/*")
 _CHAT = Place(CHAT_PATH, chat=True)
 _EXACT = {b"/v1/chat/completions": _CHAT, b"/chat/completions": _CHAT}
 
@@ -60,10 +63,9 @@ def _locate(path: str) -> Place | None:
 
 
 def _place(rest: str, deployment: str | None) -> Place:
-    segments = [segment for segment in rest.split("/") if segment]
-    if any(segment.lower().replace("%2e", ".") in {".", ".."} for segment in segments):
+    if ("." in rest or "%" in rest) and _DOTS.search(rest):
         raise BadRequest("The URL path must not contain dot segments.")
-    if segments == ["chat", "completions"]:
+    if rest.startswith("chat/") and _CHAT_REST.fullmatch(rest):
         return Place(CHAT_PATH, chat=True, deployment=deployment)
     return Place(f"/{rest}", deployment=deployment)
 

@@ -46,12 +46,14 @@ def build_routes(
     async def answer(asked: Asked) -> Reply:
         return await chat(_chat_request(asked))
 
+    # Every route costs a regular expression, so the API's come before the rest.
+    own = [*health_routes(edge.gate, edge.metrics), *extras.routes]
     app = Starlette(
         routes=[
             ApiRoute(Endpoint(edge, answer, "chat"), chat=True),
-            *health_routes(edge.gate, edge.metrics),
-            *extras.routes,
+            *(route for route in own if _is_api(route)),
             ApiRoute(Passthrough(edge, forward)),
+            *(route for route in own if not _is_api(route)),
         ],
         exception_handlers={
             UsherError: _refuse,
@@ -79,13 +81,22 @@ class ApiRoute(BaseRoute):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if scope["type"] != "http" or (self._chat and scope["method"] != "POST"):
             return Match.NONE, {}
-        place = locate(scope.get("raw_path") or scope["path"].encode())
+        raw_path = scope.get("raw_path") or scope["path"].encode()
+        if self._chat and b"completions" not in raw_path:
+            return Match.NONE, {}
+        place = locate(raw_path)
         if place is None or (self._chat and not place.chat):
             return Match.NONE, {}
         return Match.FULL, {"path_params": {"place": place}}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._endpoint(scope, receive, send)
+
+
+def _is_api(route: BaseRoute) -> bool:
+    """Whether forwarding would take a route's requests; one without a path may be anything."""
+    path = getattr(route, "path", None)
+    return path is None or locate(path.encode()) is not None
 
 
 def _chat_request(asked: Asked) -> ChatRequest:
