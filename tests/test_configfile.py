@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from proxy.configfile import MAX_BYTES, Entry, parse_value, read_file
 from proxy.errors import ConfigError
@@ -122,3 +124,31 @@ def test_a_broken_one_line_value_is_not_repeated(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_value(text)
     assert "secret" not in caught.value.message
+
+
+YAML_BITS = st.lists(
+    st.sampled_from(["a", "b", ":", " ", "\n", "- ", "[", "]", "{", "}", "'", '"', "|", ">", "#"])
+    | st.sampled_from(
+        ["\t", "&x", "*x", "!t", "%", "?", ",", "${A}", "\r", "\u2028", "\ufeff", "~"]
+    )
+    | st.text(max_size=3),
+    max_size=40,
+)
+
+
+@given(YAML_BITS)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_file_is_read_or_refused(tmp_path: Path, bits: list[str]) -> None:
+    """Whatever a file holds, the result is values or a ConfigError with one line."""
+    path = tmp_path / "usher.yaml"
+    path.write_bytes("".join(bits).encode("utf-8", "surrogatepass"))
+    assert "\n" not in said_about(path)
+
+
+def said_about(path: Path) -> str:
+    """The refusal of a file, or nothing when it is read."""
+    try:
+        read_file(path)
+    except ConfigError as error:
+        return error.message
+    return ""
