@@ -22,7 +22,7 @@ from proxy.upstream.call import call
 from proxy.upstream.headers import request_headers, response_headers
 from proxy.upstream.target import Target, Targets, url_for
 from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamResponse
-from proxy.wire import JSONObject
+from proxy.wire import Headers, JSONObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Passthrough:
         target = self._target(body)
         entry = Entry(self._forward.ledger, exchange.head.request_id, caller, target)
         response = await self._send(exchange, caller, target, body)
+        entry.adopt(response.headers)
         return Reply(response.status, response_headers(response.headers), Relay(response, entry))
 
     async def _body(self, exchange: Exchange) -> bytes | AsyncIterator[bytes] | None:
@@ -116,6 +117,12 @@ class Entry:
         self._target = target
         self._started_at = time.time()
         self._clock = time.perf_counter()
+
+    def adopt(self, headers: Headers) -> None:
+        """Take the id that the client sees: an upstream's own replaces ours on the response."""
+        for name, value in headers:
+            if name.lower() == b"x-request-id":
+                self._request_id = value.decode("latin-1")
 
     def write(self, status: int, usage: JSONObject, model: str | None) -> None:
         tokens = read_usage(usage)

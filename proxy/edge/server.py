@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import logging
 import socket
 from collections.abc import Callable
 from importlib.util import find_spec
+from threading import current_thread, main_thread
 from types import FrameType
 
 import uvicorn
@@ -18,11 +20,6 @@ KEEP_ALIVE_SECONDS = 75
 """Longer than the 60 s of common load balancers: the side that reuses a connection hangs up."""
 LAST_SECONDS = 5
 """For cancelled requests, which need a second or two to tell their clients."""
-
-
-def serve(app: ASGIApp, settings: Settings, gate: Gate) -> None:
-    """Serve until SIGTERM or SIGINT; returns when the last response has ended."""
-    Server(app, settings, gate).run()
 
 
 class Server(uvicorn.Server):
@@ -40,9 +37,11 @@ class Server(uvicorn.Server):
         bound: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__(_configure(app, settings))
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
         self._settings = settings
         self._gate = gate
         self._bound = bound
+        self._owns_process = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def handle_exit(self, _signal: int, _frame: FrameType | None) -> None:
@@ -52,13 +51,16 @@ class Server(uvicorn.Server):
         self._gate.draining = True
         self.should_exit = True
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve with an event loop of its own until a signal or `should_exit` stops it."""
+        self._owns_process = current_thread() is main_thread()
+        super().run(sockets)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
-        # What exists now lives as long as the process: no collection need look at it again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 50, 1000)
+        if self._owns_process:
+            settle_memory()
         if self._bound is not None:
             self._bound(self.port)
 
@@ -72,6 +74,18 @@ class Server(uvicorn.Server):
         await self._gate.drain(self._settings.drain_seconds)
         for task in list(self.server_state.tasks):
             task.cancel()
+
+
+def settle_memory() -> None:
+    """Take what exists after warm-up out of garbage collection: it lives as long as the process."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 1000)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A response that is cut short because the upstream was has a line of its own already."""
+    return record.msg != "ASGI callable returned without completing response."
 
 
 def _configure(app: ASGIApp, settings: Settings) -> uvicorn.Config:

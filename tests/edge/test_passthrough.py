@@ -125,6 +125,14 @@ async def test_usage_is_written_down() -> None:
     assert (row.prompt_tokens, row.completion_tokens, row.outcome) == (5, None, "ok")
 
 
+async def test_ledger_names_the_id_that_the_client_sees() -> None:
+    """An upstream's own request id is on the response, so the ledger's line is found by it."""
+    headers = [*JSON_TYPE, (b"X-Request-Id", b"up_7")]
+    rig = _rig(FakeTransport(Prepared(200, headers, EMBEDDINGS)))
+    await ask(rig.app, "POST", "/v1/embeddings", b"{}")
+    assert [row.request_id for row in rig.ledger.rows] == ["up_7"]
+
+
 async def test_reply_without_usage_is_not_written_down() -> None:
     """Listing models is no use of a model."""
     rig = _rig(FakeTransport(Prepared(200, JSON_TYPE, b'{"data":[]}')))
@@ -190,6 +198,16 @@ async def test_cut_upload_is_nobodys_request() -> None:
     client.leave()
     answered = await client.ask(_rig(Reader()).app, "POST", "/v1/files", [("content-length", "9")])
     assert answered.status == 0
+
+
+async def test_client_that_is_gone_before_its_body_is_nobody() -> None:
+    """A connection that ends behind the headers reaches no upstream."""
+    transport = FakeTransport()
+    client = Client(cut=True)
+    client.leave()
+    await client.receive()
+    answered = await client.ask(_rig(transport).app, "POST", "/v1/x", [("content-length", "9")])
+    assert (answered.status, transport.sent) == (0, [])
 
 
 async def test_broken_download_is_not_completed() -> None:

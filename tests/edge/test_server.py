@@ -4,7 +4,10 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.fakes.until import until
 
 pytestmark = pytest.mark.anyio
 
+ROOT = Path(__file__).parents[2]
 PROBE = b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 TURN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -129,3 +133,14 @@ async def test_given_socket_is_used(listener: socket.socket) -> None:
         assert await told == listener.getsockname()[1]
         assert b" 200 OK" in await exchange(await told, PROBE)
         server.should_exit = True
+
+
+def test_process_of_its_own_is_tuned(capfd: pytest.CaptureFixture[str]) -> None:
+    """A server that owns its process stops collecting what will never be garbage."""
+    program = (
+        "import gc; from tests.edge.driver import Rig; rig = Rig();"
+        "server = rig.server(lambda port: setattr(server, 'should_exit', True)); server.run();"
+        "print(gc.get_freeze_count() > 1000, gc.get_threshold()[0])"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    assert capfd.readouterr().out == "True 50000\n"
