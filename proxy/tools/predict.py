@@ -6,11 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from proxy.settings import Prediction
+from proxy.tools.query import WEAK_TERMS
 from proxy.tools.rank import Index, Scores, select
+from proxy.tools.smalltalk import is_consent, is_small_talk
+from proxy.tools.text import sentences, words
 
 PREVIOUS, ASSISTANT = 0.4, 0.3
-"""Weight of the previous user message and of the last reply beside the newest message."""
+"""Weight of the previous user message and of the last reply beside a newest message of no words."""
+CLEAR_WORDS = 4
+"""From so many words on, a message stands for itself."""
 MIN_MENTION = 4
+TEMPERATURE, MASS = 0.7, 0.9
+"""Softmax over scores in standard deviations: the shortlist ends where it reaches this mass."""
+LEAST_NEED, COVERAGE_NEED = 0.275, 0.2
+"""Below this closeness + 0.2 · coverage a message needs no tool of the catalogue."""
+CONSIDERED = 32
+"""So many leaders share the probability."""
+_JOINT = re.compile(
+    r"\b(?:and|then|also|after|und|dann|danach|y|luego|et|puis)\b|[,;、，]|然后|再|してから|その後|それから",
+    re.IGNORECASE,
+)
+"""What joins two requests in one message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +42,12 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Tools to load, best first; `mentioned` are those the user named."""
+    """Tools to load, best first; `mentioned` are those the user named.
+
+    `scores` are probabilities among the leading tools; `reason` says why there are as many, or
+    none: `clear`, `close`, `unclear`, `mentioned`, `small talk`, `no match`, `no tool needed`,
+    `one step`.
+    """
 
     names: tuple[str, ...]
     scores: Mapping[str, float]
@@ -36,34 +57,111 @@ class Predicted:
 
 def predict(index: Index, cue: Cue, settings: Prediction, usage: Mapping[str, int]) -> Predicted:
     """Choose the shortlist; a pure function of its arguments."""
-    documents = index.documents
     mentioned = find_mentions(index, cue.newest_user, settings) if settings.mentions else ()
-    values = _weigh(index, cue)
+    silence = _reason_to_abstain(index, cue) if settings.abstain else ""
+    if silence:
+        return Predicted(mentioned, {}, mentioned, "mentioned" if mentioned else silence)
+    chances = _weigh_leaders(order(index, cue, settings, usage))
+    if not chances:
+        return Predicted(mentioned, {}, mentioned, "mentioned" if mentioned else "no match")
+    count, reason = _cut(list(chances.values()), settings)
+    names = tuple(dict.fromkeys([*mentioned, *list(chances)[:count]]))
+    scores = {name: round(chance, 4) for name, chance in list(chances.items())[:count]}
+    return Predicted(names, scores, mentioned, reason)
+
+
+def order(
+    index: Index, cue: Cue, settings: Prediction, usage: Mapping[str, int]
+) -> list[tuple[str, float]]:
+    """The leading tools that were not called yet, with scores in standard deviations."""
+    documents = index.documents
+    values = _add_texts(index, cue) if documents else []
     top = max(values, default=0.0)
     if top <= 0.0:
-        return Predicted(mentioned, {}, mentioned, "mentioned" if mentioned else "no match")
-    groups = {tool.group for tool in documents if tool.name in set(cue.called)} - {""}
-    total = [
-        value / top
-        + settings.sibling_weight * (documents[p].group in groups)
-        + settings.usage_weight * math.log1p(usage.get(documents[p].name, 0))
-        for p, value in enumerate(values)
-    ]
-    hits = select(total, settings.shortlist, index.twins)
-    names = tuple(dict.fromkeys([*mentioned, *(documents[hit.position].name for hit in hits)]))
-    scores = {documents[hit.position].name: round(hit.score, 4) for hit in hits}
-    return Predicted(names, scores, mentioned, "ranked")
+        return []
+    called = set(cue.called)
+    groups = {tool.group for tool in documents if tool.name in called} - {""}
+    sibling = settings.sibling_weight * top * (1.0 if cue.results else _vagueness(cue.newest_user))
+    for position, tool in enumerate(documents):
+        if tool.group in groups:
+            values[position] += sibling
+        if tool.name in usage:
+            values[position] += settings.usage_weight * math.log1p(usage[tool.name])
+        if tool.name in called:
+            values[position] = 0.0
+    hits = select(values, CONSIDERED, index.twins)
+    return [(documents[hit.position].name, hit.score) for hit in hits]
 
 
-def _weigh(index: Index, cue: Cue) -> Sequence[float]:
-    """Add up the scores of what was said, the newest weighing most."""
-    parts = [(cue.newest_user, 1.0), (cue.previous_user, PREVIOUS), (cue.last_assistant, ASSISTANT)]
+def _reason_to_abstain(index: Index, cue: Cue) -> str:
+    """Why nothing is predicted; a wrong silence costs one search, a wrong guess its schemas."""
+    newest = cue.newest_user
+    if is_consent(newest) and cue.last_assistant:
+        return ""
+    if is_small_talk(newest):
+        return "small talk"
+    if cue.results and not sentences(newest, 2) and not _JOINT.search(newest):
+        return "one step"
+    scores = index.score(newest)
+    if scores.closeness is None:
+        return ""
+    need = scores.closeness + COVERAGE_NEED * scores.coverage
+    return "no tool needed" if need < LEAST_NEED else ""
+
+
+def _add_texts(index: Index, cue: Cue) -> list[float]:
+    """Add up the scores of what was said; context counts as far as the newest message is vague."""
+    vagueness = _vagueness(cue.newest_user)
+    consent = is_consent(cue.newest_user)
+    parts = (
+        (cue.newest_user, 0.0 if consent else 1.0),
+        (cue.previous_user, PREVIOUS * vagueness),
+        (cue.last_assistant, 1.0 if consent else ASSISTANT * vagueness),
+    )
     total = [0.0] * len(index.documents)
     for text, weight in parts:
-        if text.strip():
-            scores: Scores = index.score(text)
-            total = [old + weight * value for old, value in zip(total, scores.values, strict=True)]
+        if weight and text.strip():
+            values = _standardise(index.score(text))
+            total = [old + weight * value for old, value in zip(total, values, strict=True)]
     return total
+
+
+def _vagueness(text: str) -> float:
+    """1 for a message without words of its own, 0 for one that stands for itself."""
+    own = {whole for whole, _ in words(text)} - WEAK_TERMS
+    return 1.0 - min(len(own) / CLEAR_WORDS, 1.0)
+
+
+def _standardise(scores: Scores) -> Sequence[float]:
+    """Standard deviations above the mean; scores of meaning come that way already."""
+    if scores.closeness is not None:
+        return scores.values
+    mean = sum(scores.values) / len(scores.values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in scores.values) / len(scores.values))
+    if not spread:
+        return scores.values
+    return [(value - mean) / spread if value else 0.0 for value in scores.values]
+
+
+def _weigh_leaders(ranked: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """Scores to probabilities among the leaders, by softmax."""
+    best = ranked[0][1] if ranked else 0.0
+    odds = {name: math.exp((score - best) / TEMPERATURE) for name, score in ranked}
+    total = sum(odds.values())
+    return {name: chance / total for name, chance in odds.items()}
+
+
+def _cut(chances: Sequence[float], settings: Prediction) -> tuple[int, str]:
+    """As many tools as make up the mass: few when clear, up to `widest` when close."""
+    needed, mass = 0, 0.0
+    while needed < len(chances) and mass < MASS:
+        mass += chances[needed]
+        needed += 1
+    if needed <= settings.shortlist:
+        return needed, "clear"
+    if needed <= settings.widest:
+        return needed, "close"
+    return settings.shortlist, "unclear"
 
 
 def find_mentions(index: Index, text: str, settings: Prediction) -> tuple[str, ...]:

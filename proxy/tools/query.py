@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import pairwise
 
 from proxy.tools.text import Word, stem, words
-from proxy.tools.verbs import find_verb
+from proxy.tools.verbs import KINDS, find_verb
 
-WEAK = 0.6
-"""Weight of words that every request uses."""
+WEAK, VERB = 0.6, 0.7
+"""Weight of words that every request uses; of verbs, whose kind is compared besides."""
 _WEAK_WORDS = """
     find show tell give provide help look looking best latest new information info detail details
     specific various include including available get see know use using used make take recommend
@@ -70,13 +70,17 @@ def read_query(text: str, vocabulary: Vocabulary) -> Terms:
     weights: dict[str, float] = {}
     for term in sequence:
         if term not in weights:
-            weight = WEAK if term in WEAK_TERMS else 1.0
+            weight = _weigh(term)
             weights[term] = weight * _EARLY[min(len(weights), len(_EARLY) - 1)]
     coverage = _coverage(sequence, weights, vocabulary)
     for term, weight in _respell(spelled, weights, vocabulary):
         weights[term] = max(weights.get(term, 0.0), weight)
     pairs = frozenset(pairwise(sequence))
     return Terms(weights, pairs, find_verb(sequence[:4]), coverage)
+
+
+def _weigh(term: str) -> float:
+    return (WEAK if term in WEAK_TERMS else 1.0) * (VERB if term in KINDS else 1.0)
 
 
 def _choose(spelled: Sequence[Word], vocabulary: Vocabulary) -> list[str]:

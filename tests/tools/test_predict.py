@@ -1,28 +1,75 @@
 """Which schemas travel with a turn before anyone asked for them."""
 
+import pytest
+
 from proxy.settings import Prediction
-from proxy.tools.predict import Cue, Predicted, predict
-from proxy.tools.rank import Document, build_lexical
+from proxy.tools.predict import Cue, Predicted, order, predict
+from proxy.tools.rank import Document, Hit, Scores, build_lexical
 
-INDEX = build_lexical(
-    [
-        Document("kv_secret_get", "kv", "Read a secret of a key vault.", None),
-        Document("kv_secret_set", "kv", "Store a secret in a key vault.", None),
-        Document("kv_audit", "kv", "Audit log entries.", None),
-        Document("weather_now", "", "Current weather of a city.", None),
-        Document("mail_send", "", "Send an email.", None),
-    ]
-)
+DOCUMENTS = [
+    Document("kv_secret_get", "kv", "Read a secret of a key vault.", None),
+    Document("kv_secret_set", "kv", "Store a secret in a key vault.", None),
+    Document("kv_audit", "kv", "Audit log entries.", None),
+    Document("weather_now", "", "Current weather of a city.", None),
+    Document("mail_send", "", "Send an email.", None),
+    *(Document(f"other_{n}", "", f"Does thing number{n}.", None) for n in range(20)),
+]
+INDEX = build_lexical(DOCUMENTS)
 
 
-def _predict(newest: str, *, called: tuple[str, ...] = (), **past: str) -> Predicted:
-    cue = Cue(newest, past.get("previous", ""), past.get("assistant", ""), called, results=())
+class Fixed:
+    """An index that answers every query with the same scores."""
+
+    documents = DOCUMENTS
+
+    def __init__(self, values: list[float], closeness: float) -> None:
+        self.twins: dict[int, int] = {}
+        self._scores = Scores(values + [0.0] * (len(DOCUMENTS) - len(values)), 0.0, closeness)
+
+    def rank(self, query: str, limit: int) -> list[Hit]:
+        raise AssertionError("prediction needs all scores")
+
+    def score(self, query: str) -> Scores:
+        return self._scores
+
+
+def _predict(
+    newest: str,
+    *,
+    called: tuple[str, ...] = (),
+    results: tuple[str, ...] = (),
+    assistant: str = "",
+) -> Predicted:
+    cue = Cue(newest, "", assistant, called, results)
     return predict(INDEX, cue, Prediction(), {})
 
 
-def test_the_tool_of_the_request_comes_first() -> None:
-    """The newest message decides."""
-    assert _predict("what's the weather in Oslo").names[0] == "weather_now"
+def _cut(values: list[float], closeness: float = 0.9) -> Predicted:
+    cue = Cue("please arrange seven purple things", "", "", (), ())
+    return predict(Fixed(values, closeness), cue, Prediction(), {})
+
+
+def test_a_clear_request_gets_one_tool() -> None:
+    """When one tool stands out, no other schema is paid for."""
+    predicted = _predict("what's the current weather in the city of Oslo")
+    assert (predicted.names, predicted.reason) == (("weather_now",), "clear")
+
+
+def test_close_tools_widen_the_shortlist() -> None:
+    """Six tools that are equally likely all travel along."""
+    predicted = _cut([5.0] * 6)
+    assert (len(predicted.names), predicted.reason) == (6, "close")
+
+
+def test_an_unclear_ranking_is_cut() -> None:
+    """Twenty equally likely tools are no reason to send twenty."""
+    predicted = _cut([5.0] * 20)
+    assert (len(predicted.names), predicted.reason) == (5, "unclear")
+
+
+def test_far_from_every_tool_means_none() -> None:
+    """A message that means nothing like any tool gets none."""
+    assert _cut([5.0], closeness=0.1).reason == "no tool needed"
 
 
 def test_named_tools_are_always_loaded() -> None:
@@ -37,16 +84,44 @@ def test_a_name_inside_a_longer_word_is_no_mention() -> None:
     assert _predict("open my_mail_sender").mentioned == ()
 
 
+def test_a_name_beside_unspaced_writing_is_a_mention() -> None:
+    """Japanese puts no space around the name it mentions."""
+    assert _predict("mail_sendを使って").mentioned == ("mail_send",)
+
+
+@pytest.mark.parametrize(
+    "text", ["thanks, that was great", "merci !", "ありがとうございます", "🎉"]
+)
+def test_small_talk_predicts_nothing(text: str) -> None:
+    """Thanks for a weather report do not ask for another."""
+    predicted = _predict(text, assistant="The current weather of the city is fine.")
+    assert (predicted.names, predicted.reason) == ((), "small talk")
+
+
 def test_yes_do_it_means_what_was_just_proposed() -> None:
     """A bare confirmation is read together with the reply it confirms."""
     predicted = _predict("yes, do it", assistant="Shall I store the secret in the key vault?")
     assert predicted.names[0] == "kv_secret_set"
 
 
-def test_siblings_of_used_tools_are_favoured() -> None:
-    """Tools of the server at work are likelier to be next."""
-    names = _predict("show me the secret", called=("kv_secret_get",)).names
-    assert "kv_audit" in names
+def test_siblings_of_used_tools_come_next() -> None:
+    """After one tool of a server, the others of that server are likeliest."""
+    cue = Cue("read the secret and check it", "", "", ("kv_secret_get",), ("kv_secret_get",))
+    names = [name for name, _ in order(INDEX, cue, Prediction(), {})]
+    assert set(names[:2]) == {"kv_secret_set", "kv_audit"}
+    assert "kv_secret_get" not in names
+
+
+def test_a_new_clear_request_forgets_the_last_server() -> None:
+    """Changing the subject is not held back by what was used before."""
+    predicted = _predict("current weather of the city Oslo today", called=("kv_secret_get",))
+    assert predicted.names == ("weather_now",)
+
+
+def test_results_of_a_single_request_predict_nothing() -> None:
+    """One request, one tool: its result needs no further schemas."""
+    predicted = _predict("read the secret", called=("kv_secret_get",), results=("kv_secret_get",))
+    assert (predicted.names, predicted.reason) == ((), "one step")
 
 
 def test_often_called_tools_break_ties() -> None:
@@ -57,11 +132,17 @@ def test_often_called_tools_break_ties() -> None:
 
 
 def test_nothing_in_common_predicts_nothing() -> None:
-    """Without a single shared word the ranking keeps quiet."""
-    predicted = _predict("ありがとうございました")
+    """Without a single shared word a lexical ranking keeps quiet."""
+    predicted = _predict("翻訳してください")
     assert (predicted.names, predicted.reason) == ((), "no match")
 
 
 def test_the_same_cue_gives_the_same_shortlist() -> None:
     """Predictions are a pure function of their arguments."""
     assert _predict("store a secret") == _predict("store a secret")
+
+
+def test_an_empty_catalogue_predicts_nothing() -> None:
+    """No tools, no guesses."""
+    cue = Cue("anything at all", "", "", (), ())
+    assert predict(build_lexical([]), cue, Prediction(), {}).names == ()
