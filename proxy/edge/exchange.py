@@ -60,10 +60,14 @@ class Edge:
             if kind == "chat":
                 self.metrics.first_chunk.observe(time.perf_counter() - began)
 
-        response = Response(send, head.request_id, on_start)
-        with Watch(receive) as watch:
-            await self._run(work, Exchange(scope, receive, head, watch), response)
-        self.metrics.requests.add(kind, response.status or CLIENT_CLOSED)
+        watch = Watch(receive)
+        # With the last message the client may leave; what follows is ours to finish.
+        response = Response(send, head.request_id, on_start, watch.stop)
+        try:
+            with watch:
+                await self._run(work, Exchange(scope, receive, head, watch), response)
+        finally:
+            self.metrics.requests.add(kind, response.status or CLIENT_CLOSED)
 
     async def _run(self, work: Work, exchange: Exchange, response: Response) -> None:
         try:

@@ -45,6 +45,7 @@ class Response:
     __slots__ = (
         "_frames",
         "_last",
+        "_on_end",
         "_on_start",
         "_request_id",
         "_send",
@@ -53,10 +54,13 @@ class Response:
         "status",
     )
 
-    def __init__(self, send: Send, request_id: str, on_start: Callable[[], None]) -> None:
+    def __init__(
+        self, send: Send, request_id: str, on_start: Callable[[], None], on_end: Callable[[], None]
+    ) -> None:
         self._send = send
         self._request_id = request_id
         self._on_start = on_start
+        self._on_end = on_end
         self._frames = False
         self._last = b""
         self.closing = False
@@ -133,6 +137,7 @@ class Response:
         )
 
     async def _finish(self, body: bytes) -> None:
+        self._on_end()
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
         self.done = True
 

@@ -8,7 +8,18 @@ import pytest
 
 from proxy.errors import BadRequest, UpstreamTimeout
 from proxy.plan.exchange import ChatRequest, Reply
-from tests.edge.driver import CHAT, JSON_TYPE, SSE_TYPE, Answered, Client, Rig, ask
+from tests.edge.driver import (
+    CHAT,
+    JSON_TYPE,
+    SSE_TYPE,
+    Answered,
+    Client,
+    Rig,
+    ask,
+    exchange,
+    running,
+)
+from tests.fakes.until import until
 
 pytestmark = pytest.mark.anyio
 
@@ -196,3 +207,51 @@ async def test_first_chunk_is_timed() -> None:
     rig = Rig(chat)
     await ask(rig.app, "POST", CHAT, b"{}")
     assert "usher_first_chunk_seconds_count 1.0" in rig.metrics.render()[0].decode()
+
+
+class Bookkeeping:
+    """A stream that goes on for a while and has something to do after its end."""
+
+    def __init__(self) -> None:
+        self._chunks = iter([b"data: 1\n\n", b"data: [DONE]\n\n"])
+        self.done = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await asyncio.sleep(0.2)
+        for chunk in self._chunks:
+            return chunk
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0.05)
+        self.done = True
+
+
+async def test_work_after_the_last_byte_is_finished() -> None:
+    """A client that leaves with its whole answer does not cut short what is still written down."""
+    books = Bookkeeping()
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, books)
+
+    request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+    async with running(Rig(chat)) as port:
+        answer = await exchange(port, request + b"Connection: close\r\n\r\n{}")
+        assert answer.endswith(b"0\r\n\r\n")
+        await until(lambda: books.done)
+
+
+async def test_bug_is_counted() -> None:
+    """A failed request is in the metrics, too."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        raise KeyError
+
+    rig = Rig(chat)
+    with pytest.raises(KeyError):
+        await ask(rig.app, "POST", CHAT, b"{}")
+    text = rig.metrics.render()[0].decode()
+    assert 'usher_requests_total{endpoint="chat",status="500"} 1.0' in text

@@ -35,16 +35,19 @@ class Body:
         self.closed = True
 
 
+def _nothing() -> None: ...
+
+
 async def _write(reply: Reply) -> Answered:
     answered = Answered()
-    await Response(answered.send, "req_1", lambda: None).write(reply, 10)
+    await Response(answered.send, "req_1", _nothing, _nothing).write(reply, 10)
     return answered
 
 
 async def _break(reply: Reply) -> Answered:
     """Write a reply whose body breaks, and let the response fail as the edge does."""
     answered = Answered()
-    response = Response(answered.send, "req_1", lambda: None)
+    response = Response(answered.send, "req_1", _nothing, _nothing)
     with pytest.raises(StreamTruncated):
         await response.write(reply, 10)
     await response.fail(CUT)
@@ -155,7 +158,7 @@ async def test_failure_inside_other_bodies_cuts_them(headers: list[tuple[bytes, 
 async def test_failure_after_the_end_is_too_late() -> None:
     """Nothing is added to a response that has ended."""
     answered = Answered()
-    response = Response(answered.send, "req_1", lambda: None)
+    response = Response(answered.send, "req_1", _nothing, _nothing)
     await response.write(Reply(200, SSE_TYPE, Body(b"data: [DONE]\n\n")), 10)
     await response.fail(CUT)
     assert answered.body == b"data: [DONE]\n\n"
