@@ -1,22 +1,23 @@
-"""Encoded lines in, one transaction per batch; result rows out. SQLite or PostgreSQL."""
+"""Encoded lines in, one transaction per batch; result rows out. SQLAlchemy, for both kinds."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Executable, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from proxy.errors import ConfigError
+from proxy.ledger.backend import Failure, Refused
 from proxy.ledger.encode import Encoded
 from proxy.ledger.location import HEAD, check_version, public_url, sqlite_path
+from proxy.ledger.reader import Reader
 from proxy.ledger.schema import calls, turns, version
-
-FAILURES = (SQLAlchemyError, OSError, TimeoutError)
-"""What a database that is away, full, locked or read-only raises; later it may work again."""
+from proxy.ledger.store import Books
 
 _READERS = 2
 _BUSY_SECONDS = 2.0
@@ -35,34 +36,44 @@ class Database:
 
     async def migrate(self) -> None:
         """Bring the schema up to date; raises ConfigError when it is newer than this code."""
-        async with self._engine.connect() as connection:
+        async with self._connect() as connection:
             await connection.run_sync(self._migrate)
 
     async def write(self, new_calls: Sequence[Encoded], new_turns: Sequence[Encoded]) -> None:
-        """Write both or neither; lines that are already there are left as they are."""
-        async with self._engine.begin() as connection:
+        async with self._connect() as connection:
             for table, lines in ((calls, new_calls), (turns, new_turns)):
                 if lines:
                     await connection.exec_driver_sql(self._inserts[table], list(lines))
+            await connection.commit()
 
     async def read(self, statement: Executable) -> Sequence[Mapping[str, Any]]:
         """All rows of a query; never more than two at once, so that writing goes on."""
-        async with self._reading, self._engine.connect() as connection:
+        async with self._reading, self._connect() as connection:
             result = await connection.execute(statement)
-            # Column keys are a subclass of str that JSON writers refuse.
-            return [{str(key): value for key, value in row.items()} for row in result.mappings()]
+            return [dict(row) for row in result.mappings()]
 
-    async def delete(self, statements: Sequence[Executable]) -> int:
-        """Run each in a transaction of its own; the number of deleted lines."""
-        deleted = 0
+    async def delete(self, statements: Sequence[str]) -> None:
         for statement in statements:
-            async with self._engine.begin() as connection:
-                deleted += (await connection.execute(statement)).rowcount
-        return deleted
+            async with self._connect() as connection:
+                await connection.exec_driver_sql(statement)
+                await connection.commit()
+
+    async def books(self) -> Books:
+        return Reader(self.read)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._engine.dispose()
+
+    @asynccontextmanager
+    async def _connect(self) -> AsyncIterator[AsyncConnection]:
+        """A connection; whatever goes wrong on it is a Failure."""
+        try:
+            async with self._engine.connect() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise Refused(describe_failure(self._url, error)) from error
+        except (OSError, TimeoutError) as error:
+            raise Failure(describe_failure(self._url, error)) from error
 
     def _migrate(self, connection: Connection) -> None:
         _begin_alone(connection)
@@ -75,37 +86,47 @@ class Database:
         connection.commit()
 
 
-def _create_engine(url: str) -> AsyncEngine:
-    path = sqlite_path(url)
+async def open_database(url: str) -> Database:
+    """An open database with the schema of this version; raises ConfigError or Failure."""
+    database = Database(url)
     try:
-        if path is None:
+        await database.migrate()
+    except (ConfigError, Failure):
+        await database.aclose()
+        raise
+    return database
+
+
+def describe_failure(url: str, error: Exception) -> str:
+    """One line without statements, parameters and passwords."""
+    cause = getattr(error, "orig", None) or error
+    # The asyncpg adapter puts the name of the driver's class in front.
+    text = str(cause).partition("\n")[0].rpartition("'>: ")[2]
+    return f"ledger.url: {public_url(url)}: {text or type(error).__name__}"
+
+
+def _create_engine(url: str) -> AsyncEngine:
+    try:
+        if sqlite_path(url) is None:
             arguments = {"timeout": _CONNECT_SECONDS, "command_timeout": 60}
             return create_async_engine(
-                url, pool_size=1 + _READERS, max_overflow=0, pool_pre_ping=True,
+                url,
+                pool_size=1 + _READERS,
+                max_overflow=0,
+                pool_pre_ping=True,
                 connect_args=arguments,
-            )  # fmt: skip
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        engine = create_async_engine(
+            )
+        return create_async_engine(
             url, pool_size=1 + _READERS, max_overflow=0, connect_args={"timeout": _BUSY_SECONDS}
         )
     except ImportError:
         raise _unusable(url, "PostgreSQL needs usher-gateway[postgres] installed") from None
     except (SQLAlchemyError, ValueError):  # their own texts repeat parts of the password
         raise _unusable(url, "not a URL; write @ : / in a password as %40 %3A %2F") from None
-    sqlalchemy.event.listen(engine.sync_engine, "connect", _set_pragmas)
-    return engine
 
 
 def _unusable(url: str, reason: str) -> ConfigError:
     return ConfigError(f"ledger.url: {public_url(url)}: {reason}", param="ledger.url")
-
-
-def _set_pragmas(connection: Any, _record: object) -> None:
-    """WAL lets readers in while we write; NORMAL survives a kill without fsync, not a power cut."""
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.close()
 
 
 def _insert(table: Table, engine: AsyncEngine) -> str:

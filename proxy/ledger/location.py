@@ -52,7 +52,7 @@ def check_sqlite(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
-        found = _read_version(path)
+        found = _probe(path)
     except (OSError, sqlite3.DatabaseError) as error:
         if "locked" in str(error):
             return
@@ -70,15 +70,21 @@ def check_version(where: str, found: str | None) -> None:
         )
 
 
-def _read_version(path: Path) -> str | None:
+def read_version(connection: sqlite3.Connection) -> str | None:
+    """Which migration a file has; None for one that is new."""
+    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'usher_version'")
+    if known.fetchone() is None:
+        return None
+    row = connection.execute("SELECT version_num FROM usher_version").fetchone()
+    return None if row is None else str(row[0])
+
+
+def _probe(path: Path) -> str | None:
     connection = sqlite3.connect(path, timeout=_PROBE_SECONDS, isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")
-        known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'usher_version'")
-        row = None
-        if known.fetchone() is not None:
-            row = connection.execute("SELECT version_num FROM usher_version").fetchone()
+        found = read_version(connection)
         connection.execute("ROLLBACK")
-        return None if row is None else str(row[0])
+        return found
     finally:
         connection.close()

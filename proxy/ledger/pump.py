@@ -1,4 +1,4 @@
-"""The writer's side: batches out of the queue, into the database, however long that takes."""
+"""The writer's side: batches out of the queue, into the backend, however long that takes."""
 
 import asyncio
 import secrets
@@ -8,14 +8,12 @@ from collections.abc import Callable
 import structlog
 
 from proxy.errors import ConfigError
-from proxy.ledger.connect import describe_failure, open_database
-from proxy.ledger.database import FAILURES, Database
+from proxy.ledger.backend import Backend, Failure
+from proxy.ledger.connect import open_backend
 from proxy.ledger.encode import encode
 from proxy.ledger.queue import Batch, Queue
-from proxy.ledger.reader import Reader
-from proxy.ledger.report import delete_old
+from proxy.ledger.retention import delete_old
 from proxy.ledger.status import Options, Status
-from proxy.ledger.store import Books
 
 _log = structlog.get_logger(__name__)
 
@@ -50,24 +48,24 @@ class Pump:
         self._awake.set()
         await done.wait()
 
-    async def run(self, opened: Callable[[Books], None]) -> None:
-        """Open the database, say so, and write until closed."""
-        database = await self._open()
-        if database is None:
+    async def run(self, opened: Callable[[Backend], None]) -> None:
+        """Open the backend, say so, and write until closed."""
+        backend = await self._open()
+        if backend is None:
             return
         try:
-            opened(Reader(database))
-            await self._write_until_closed(database)
+            opened(backend)
+            await self._write_until_closed(backend)
         finally:
-            await database.aclose()
+            await backend.aclose()
 
-    async def _open(self) -> Database | None:
-        """The database, as soon as it lets itself be opened; None when closed before that."""
+    async def _open(self) -> Backend | None:
+        """The backend, as soon as it lets itself be opened; None when closed before that."""
         pause = self._options.flush_seconds
         while True:
             try:
-                database = await open_database(self._url)
-            except (ConfigError, *FAILURES) as error:
+                backend = await open_backend(self._url)
+            except (ConfigError, Failure) as error:
                 self._fail(error)
                 if self._out_of_time():
                     self._lose(len(self._queue))
@@ -76,14 +74,14 @@ class Pump:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 self._status.recovered()
-                return database
+                return backend
 
-    async def _write_until_closed(self, database: Database) -> None:
+    async def _write_until_closed(self, backend: Backend) -> None:
         while True:
             waiting, self._waiting = self._waiting, []
             batch = self._queue.take()
             if len(batch) > 0:
-                await self._write(database, batch)
+                await self._write(backend, batch)
             if batch.full:
                 self._waiting += waiting
                 continue
@@ -91,10 +89,10 @@ class Pump:
                 done.set()
             if self._status.closing and len(self._queue) == 0:
                 return
-            await self._prune(database)
+            await self._prune(backend)
             await self._doze()
 
-    async def _write(self, database: Database, batch: Batch) -> None:
+    async def _write(self, backend: Backend, batch: Batch) -> None:
         price = self._options.price
         calls = [encode(price(row), self._writer, number) for number, row in batch.calls]
         turns = [encode(turn, self._writer, number) for number, turn in batch.turns]
@@ -102,8 +100,8 @@ class Pump:
         self._status.writing = len(batch)
         while True:
             try:
-                await database.write(calls, turns)
-            except FAILURES as error:
+                await backend.write(calls, turns)
+            except Failure as error:
                 self._fail(error)
                 if self._out_of_time():
                     self._lose(len(batch))
@@ -116,15 +114,15 @@ class Pump:
                 break
         self._status.writing = 0
 
-    async def _prune(self, database: Database) -> None:
+    async def _prune(self, backend: Backend) -> None:
         """Delete what is too old, once an hour; what fails is tried again an hour later."""
         if time.monotonic() < self._prune_at or self._status.closing:
             return
         self._prune_at = time.monotonic() + _PRUNE_SECONDS
         before = time.time() - self._options.keep_days * _DAY_SECONDS
         try:
-            await database.delete(delete_old(before, self._options.keep_rows))
-        except FAILURES as error:
+            await backend.delete(delete_old(before, self._options.keep_rows))
+        except Failure as error:
             self._fail(error)
 
     async def _doze(self) -> None:
@@ -146,7 +144,7 @@ class Pump:
         self._awake.clear()
 
     def _fail(self, error: Exception) -> None:
-        reason = describe_failure(self._url, error)
+        reason = str(error)
         if self._status.failed(reason):
             _log.warning("ledger_degraded", reason=reason)
 

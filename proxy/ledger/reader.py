@@ -1,23 +1,25 @@
-"""An open database in; the books as JSON out."""
+"""A way to run queries in; the books as JSON out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Executable
 
 from proxy.errors import Unavailable
 from proxy.ledger import report
-from proxy.ledger.database import FAILURES, Database
+from proxy.ledger.backend import Failure
 from proxy.ledger.schema import calls, turns
 from proxy.ledger.store import UsageQuery
 from proxy.wire import JSONObject
+
+Read = Callable[[Executable], Awaitable[Sequence[Mapping[str, Any]]]]
 
 
 class Reader:
     """The `Books` of one database; Unavailable while it is away."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, read: Read) -> None:
+        self._read_rows = read
 
     async def usage(self, query: UsageQuery) -> list[JSONObject]:
         rows = await self._read(report.select_usage(query))
@@ -44,6 +46,6 @@ class Reader:
 
     async def _read(self, statement: Executable) -> Sequence[Mapping[str, Any]]:
         try:
-            return await self._database.read(statement)
-        except FAILURES as error:
+            return await self._read_rows(statement)
+        except Failure as error:
             raise Unavailable("The ledger cannot be read now.", retry_after=5) from error

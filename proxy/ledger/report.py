@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import orjson
-from sqlalchemy import Column, Delete, Select, Table, case, delete, func, select
+from sqlalchemy import Column, Select, Table, case, func, select
 
 from proxy.ledger.schema import calls, turns
 from proxy.ledger.store import UsageQuery
@@ -139,23 +139,6 @@ def select_spent(since: float) -> Select[Any]:
     statement = select(calls.c.key, calls.c.day, total.label("cost_nano_usd"))
     fresh = statement.where(calls.c.started_at >= since, calls.c.cost_nano_usd.is_not(None))
     return fresh.group_by(calls.c.key, calls.c.day)
-
-
-def delete_old(before: float, keep_rows: int | None) -> list[Delete]:
-    """Delete what is older than a time, and the oldest calls beyond a number of them."""
-    statements = [delete(table).where(table.c.started_at < before) for table in (calls, turns)]
-    if keep_rows is not None:
-        newest_lost = (
-            select(calls.c.started_at)
-            .order_by(calls.c.started_at.desc())
-            .offset(keep_rows)
-            .limit(1)
-            .scalar_subquery()
-        )
-        statements += [
-            delete(table).where(table.c.started_at <= newest_lost) for table in (turns, calls)
-        ]
-    return statements
 
 
 def _filter(statement: Select[Any], table: Table, query: UsageQuery) -> Select[Any]:

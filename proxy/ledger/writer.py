@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 import structlog
 
 from proxy.errors import Unavailable
-from proxy.ledger.location import check_sqlite, public_url, sqlite_path
+from proxy.ledger.backend import Backend, Failure
+from proxy.ledger.connect import check
+from proxy.ledger.pump import Pump
 from proxy.ledger.queue import Queue
 from proxy.ledger.status import Options, Status
 from proxy.ledger.store import Books, Health, UsageQuery
@@ -30,19 +32,19 @@ class _Opened:
     """The database once it is open, and the loop that it belongs to."""
 
     loop: asyncio.AbstractEventLoop
-    books: Books
+    backend: Backend
     settle: Callable[[], Awaitable[None]]
 
     async def ask(self, question: Callable[[Books], Coroutine[Any, Any, T]]) -> T:
         await self.settle()
-        return await question(self.books)
+        return await question(await self.backend.books())
 
 
 class SqlLedger:
     """SQLite or PostgreSQL behind a bounded queue.
 
-    The thread and SQLAlchemy start with the first line or question: 0.3 s that no start-up
-    has to wait for. Lines recorded meanwhile are kept.
+    The thread starts with the first line or question, so no start-up has to wait for a database.
+    Lines recorded meanwhile are kept.
     """
 
     def __init__(self, url: str, options: Options) -> None:
@@ -76,15 +78,10 @@ class SqlLedger:
 
     async def start(self) -> None:
         """Refuse a database that can never work; one that is away or locked is waited for."""
-        path = sqlite_path(self._url)
-        if path is not None:
-            await asyncio.to_thread(check_sqlite, path)
-            return
         try:
-            await asyncio.to_thread(_check_server, self._url)
-        except (OSError, TimeoutError) as error:
-            url = public_url(self._url)
-            _log.warning("ledger_degraded", reason=f"ledger.url: {url} does not answer: {error}")
+            await asyncio.to_thread(check, self._url)
+        except Failure as error:
+            _log.warning("ledger_degraded", reason=str(error))
 
     async def aclose(self) -> None:
         """Write what is pending, for a few seconds if the database is away."""
@@ -140,20 +137,14 @@ class SqlLedger:
         asyncio.run(self._pump())
 
     async def _pump(self) -> None:
-        from proxy.ledger.pump import Pump  # noqa: PLC0415 - SQLAlchemy: 0.3 s and 30 MB
-
         loop = asyncio.get_running_loop()
         pump = Pump(self._url, self._queue, self._options, self._status)
         self._rouse = functools.partial(loop.call_soon_threadsafe, pump.wake)
         try:
-            await pump.run(lambda books: self._opened.set_result(_Opened(loop, books, pump.settle)))
+            await pump.run(
+                lambda backend: self._opened.set_result(_Opened(loop, backend, pump.settle))
+            )
         finally:
             self._rouse = None
             if not self._status.closing:
                 self._status.failed("the writer stopped")
-
-
-def _check_server(url: str) -> None:
-    from proxy.ledger.connect import check_server  # noqa: PLC0415 - as above
-
-    check_server(url)

@@ -78,7 +78,7 @@ def postgres_url(postgres_server: str) -> str:
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     """The URL of a file that is not there yet."""
-    return f"sqlite:///{tmp_path}/ledger/usher.db"
+    return f"sqlite:///{tmp_path}/usher.db"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

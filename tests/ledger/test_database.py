@@ -2,15 +2,16 @@
 
 import asyncio
 import sqlite3
+from pathlib import Path
 
 import pytest
 import sqlalchemy
 
 from proxy.errors import ConfigError
-from proxy.ledger.connect import open_database
-from proxy.ledger.database import FAILURES, Database
+from proxy.ledger.backend import Failure, Refused
+from proxy.ledger.database import Database, describe_failure, open_database
 from proxy.ledger.encode import encode
-from proxy.ledger.location import sqlite_path
+from proxy.ledger.location import ledger_url, sqlite_path
 from proxy.ledger.schema import calls, turns
 from tests.fakes.lines import row, turn
 
@@ -49,7 +50,7 @@ async def test_a_batch_is_whole_or_absent(url: str) -> None:
     """One line that the database refuses takes the others of its batch with it."""
     database = await open_database(url)
     broken = (7, 2, 1, None, *encode(turn(), 7, 2)[4:])
-    with pytest.raises(FAILURES):
+    with pytest.raises(Failure):
         await database.write([encode(row(), 7, 1)], [broken])
     assert await count(database, calls) == 0
     await database.aclose()
@@ -70,12 +71,28 @@ async def test_readers_do_not_wait_for_a_writer(sqlite_url: str) -> None:
     await database.aclose()
 
 
-async def test_deleting_says_how_many(url: str) -> None:
-    """The number of lines that went."""
+async def test_deleting(url: str) -> None:
+    """Statements are the same for both kinds."""
     database = await open_database(url)
     await database.write([encode(row(), 7, number) for number in range(5)], [])
-    assert await database.delete([sqlalchemy.delete(calls).where(calls.c.line >= 2)]) == 3
+    await database.delete(["DELETE FROM usher_calls WHERE line >= 2"])
+    assert await count(database, calls) == 2
     await database.aclose()
+
+
+async def test_a_database_that_does_not_exist(postgres_url: str, tmp_path: Path) -> None:
+    """The server's own words, without the password."""
+    url = ledger_url(postgres_url.replace("usher@", "usher:secret@") + "_nope", tmp_path)
+    with pytest.raises(Refused, match=r"ledger\.url: postgresql://usher@.*does not exist") as e:
+        await open_database(url)
+    assert "secret" not in str(e.value)
+
+
+def test_failures_are_one_line() -> None:
+    """Also those that say nothing themselves."""
+    url = "sqlite:///x"
+    assert describe_failure(url, TimeoutError()) == "ledger.url: sqlite:///x: TimeoutError"
+    assert describe_failure(url, OSError("a\nb")) == "ledger.url: sqlite:///x: a"
 
 
 @pytest.mark.parametrize("netloc", ["u:se@cr:et@h", "h:port"])

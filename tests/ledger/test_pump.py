@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from proxy.ledger.backend import Backend
 from proxy.ledger.location import ledger_url
 from proxy.ledger.pump import Pump
 from proxy.ledger.queue import Queue
 from proxy.ledger.status import Options, Status
-from proxy.ledger.store import Books, UsageQuery
+from proxy.ledger.store import UsageQuery
 from tests.fakes.lines import row
 from tests.fakes.until import until
 
@@ -25,7 +26,7 @@ class Rig:
         self.status = Status()
         self.options = Options(flush_seconds=0.01)
         self.pump = Pump(url, self.queue, self.options, self.status)
-        self.books: asyncio.Future[Books] = asyncio.get_running_loop().create_future()
+        self.backend: asyncio.Future[Backend] = asyncio.get_running_loop().create_future()
 
     def wake(self) -> None:
         self.pump.wake()
@@ -40,9 +41,9 @@ async def test_it_writes_until_it_is_closed(tmp_path: Path) -> None:
     """What is in the queue at the end is written too."""
     rig = Rig(ledger_url(None, tmp_path))
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(rig.pump.run(rig.books.set_result))
+        tasks.create_task(rig.pump.run(rig.backend.set_result))
         rig.queue.add_call(row())
-        books = await rig.books
+        books = await (await rig.backend).books()
         await rig.pump.settle()
         assert [r["calls"] for r in await books.usage(UsageQuery(()))] == [1]
         rig.queue.add_call(row())
@@ -55,7 +56,7 @@ async def test_closing_before_the_database_could_be_opened() -> None:
     rig = Rig("sqlite+aiosqlite:////dev/null/usher.db")
     rig.queue.add_call(row())
     rig.close(0)
-    await rig.pump.run(rig.books.set_result)
+    await rig.pump.run(rig.backend.set_result)
     assert (rig.queue.dropped, rig.status.written) == (1, 0)
     assert "/dev/null" in str(rig.status.degraded)
 
@@ -67,9 +68,9 @@ async def test_a_place_that_becomes_usable(tmp_path: Path) -> None:
     rig = Rig(ledger_url(None, blocker))
     rig.queue.add_call(row())
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(rig.pump.run(rig.books.set_result))
+        tasks.create_task(rig.pump.run(rig.backend.set_result))
         await until(lambda: rig.status.failures > 0)
         blocker.unlink()
-        await rig.books
+        await rig.backend
         rig.close(5)
     assert (rig.status.written, rig.status.degraded) == (1, None)

@@ -3,7 +3,6 @@
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from sqlalchemy.dialects import sqlite
 
 from proxy.ledger import report
@@ -48,12 +47,3 @@ def test_totals_are_whole_numbers_and_dates() -> None:
 def test_no_lines_no_timeline() -> None:
     """An unknown id has no timeline."""
     assert report.shape_timeline([], []) is None
-
-
-@pytest.mark.parametrize(("keep", "statements"), [(None, 2), (100, 4)])
-def test_deleting_by_age_and_number(keep: int | None, statements: int) -> None:
-    """Rows beyond the number go, and the turns that are as old."""
-    found = report.delete_old(NOON, keep)
-    assert len(found) == statements
-    if keep is not None:
-        assert "LIMIT 1 OFFSET 100" in sql(found[-1])

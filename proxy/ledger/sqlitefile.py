@@ -1,0 +1,131 @@
+"""The ledger in a SQLite file, written with the standard library alone.
+
+SQLAlchemy takes 25 MB and 0.3 s. Writing needs none of it: a new file gets the schema that the
+migrations make, ready as SQL, and only questions and old files load the rest.
+"""
+
+import asyncio
+import functools
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Self, TypeVar
+
+import msgspec
+
+from proxy.errors import ConfigError
+from proxy.ledger.backend import Backend, Failure
+from proxy.ledger.encode import Encoded
+from proxy.ledger.location import HEAD, check_version, public_url, read_version, sqlite_path
+from proxy.ledger.store import Books
+from proxy.ledger.usage import Row, TurnRow
+
+SCHEMA = Path(__file__).with_name("migrations") / "sqlite.sql"
+"""What the migrations make of an empty file; a test keeps it so."""
+
+T = TypeVar("T")
+
+_BUSY_SECONDS = 2.0
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",  # readers do not wait for the writer
+    "PRAGMA synchronous=NORMAL",  # survives a kill without fsync; a power cut may cost seconds
+)
+
+
+class SqliteFile:
+    """One connection, used by one thread at a time."""
+
+    def __init__(self, url: str, connection: sqlite3.Connection) -> None:
+        self._url = url
+        self._connection = connection
+        self._inserts = (_insert("usher_calls", Row), _insert("usher_turns", TurnRow))
+        self._database: Backend | None = None
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Make or check the file. Raises Failure, or ConfigError for one of a newer Usher."""
+        connection, found = await _guard(url, lambda: _connect(url))
+        backend = cls(url, connection)
+        if found is not None and found < HEAD:
+            await backend._load()
+        return backend
+
+    async def write(self, calls: Sequence[Encoded], turns: Sequence[Encoded]) -> None:
+        await self._run(lambda: self._write(calls, turns))
+
+    async def delete(self, statements: Sequence[str]) -> None:
+        for statement in statements:
+            await self._run(functools.partial(self._connection.execute, statement))
+
+    async def books(self) -> Books:
+        return await (self._database or await self._load()).books()
+
+    async def aclose(self) -> None:
+        if self._database is not None:
+            await self._database.aclose()
+        await self._run(self._connection.close)
+
+    async def _load(self) -> Backend:
+        """SQLAlchemy's view of the same file, migrated if it is old."""
+        opening = await asyncio.to_thread(_import_opening)
+        self._database = await opening(self._url)
+        return self._database
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await _guard(self._url, work)
+
+    def _write(self, calls: Sequence[Encoded], turns: Sequence[Encoded]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            for insert, lines in zip(self._inserts, (calls, turns), strict=True):
+                if lines:
+                    connection.executemany(insert, lines)
+
+
+async def _guard(url: str, work: Callable[[], T]) -> T:
+    """Off the loop, because SQLite waits for locks; what goes wrong is a Failure."""
+    try:
+        return await asyncio.to_thread(work)
+    except (sqlite3.Error, OSError) as error:
+        raise Failure(f"ledger.url: {public_url(url)}: {error}") from None
+
+
+def _connect(url: str) -> tuple[sqlite3.Connection, str | None]:
+    """The open file and its version; a new file gets the schema."""
+    path = sqlite_path(url)
+    assert path is not None
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        return connection, _prepare(connection, path)
+    except (sqlite3.Error, ConfigError):
+        connection.close()
+        raise
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> str | None:
+    for pragma in _PRAGMAS:
+        connection.execute(pragma)
+    connection.execute("BEGIN IMMEDIATE")
+    with connection:
+        found = read_version(connection)
+        check_version(str(path), found)
+        if found is None:
+            for statement in SCHEMA.read_text().split(";\n"):
+                connection.execute(statement)
+    return found
+
+
+def _import_opening() -> Callable[[str], Awaitable[Backend]]:
+    from proxy.ledger.database import open_database  # noqa: PLC0415 - SQLAlchemy, see above
+
+    return open_database
+
+
+def _insert(table: str, line: type[msgspec.Struct]) -> str:
+    """Values are in the order of the columns; a test keeps it so."""
+    values = ["?"] * (3 + len(msgspec.structs.fields(line)))
+    return f"INSERT INTO {table} VALUES ({', '.join(values)}) ON CONFLICT DO NOTHING"  # noqa: S608 - constants
