@@ -107,6 +107,8 @@ class Response:
             if self.status is None:
                 await self._start(reply.status, self._stream_head(reply))
             self._last = chunk
+            if reply.pings and chunk.endswith(DONE):
+                self._on_end()  # SDKs hang up here, and the turn has its books to do
             await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
         pulse = Pulse(write, ping_seconds) if reply.pings else None

@@ -23,6 +23,8 @@ from tests.fakes.until import until
 
 pytestmark = pytest.mark.anyio
 
+TURN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+
 
 async def _cancel_after(seconds: float, rig: Rig, client: Client) -> Answered:
     """What the server does with requests that outlive its patience."""
@@ -237,11 +239,31 @@ async def test_work_after_the_last_byte_is_finished() -> None:
     async def chat(_: ChatRequest) -> Reply:
         return Reply(200, SSE_TYPE, books)
 
-    request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
     async with running(Rig(chat)) as port:
-        answer = await exchange(port, request + b"Connection: close\r\n\r\n{}")
+        answer = await exchange(port, TURN + b"Connection: close\r\n\r\n{}")
         assert answer.endswith(b"0\r\n\r\n")
         await until(lambda: books.done)
+
+
+async def test_client_may_leave_with_the_last_event() -> None:
+    """SDKs hang up at `[DONE]`; what the turn does behind it is not cut short."""
+    books: list[str] = []
+
+    async def stream() -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.3)
+        yield b"data: 1\n\ndata: [DONE]\n\n"
+        await asyncio.sleep(0.05)
+        books.append("done")
+
+    async def chat(_: ChatRequest) -> Reply:
+        return Reply(200, SSE_TYPE, stream(), pings=True)
+
+    async with running(Rig(chat)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(TURN + b"\r\n{}")
+        await reader.readuntil(b"[DONE]")
+        writer.close()
+        await until(lambda: books == ["done"])
 
 
 async def test_bug_is_counted() -> None:
