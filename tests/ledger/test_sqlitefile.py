@@ -72,7 +72,7 @@ async def test_an_older_file_is_handed_to_the_migrations(file_url: str, path: Pa
         old.execute("CREATE TABLE usher_version (version_num VARCHAR(32) NOT NULL)")
         old.execute("INSERT INTO usher_version VALUES ('0000')")
     old.close()
-    with pytest.raises(ConfigError, match="the schema is not Usher's: .*'0000'"):
+    with pytest.raises(ConfigError, match=r"the schema is not Usher's: .*'0000'"):
         await SqliteFile.open(file_url)
 
 
