@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from proxy.edge.pulse import PING, Pulse
+from tests.fakes.until import until
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +28,9 @@ class Sink:
 async def test_silence_is_filled() -> None:
     """A stream that pauses gets a ping after each interval of silence."""
     sink = Sink()
-    pulse = Pulse(sink.write, 0.05)
+    pulse = Pulse(sink.write, 0.02)
     await pulse.write(FRAME)
-    await asyncio.sleep(0.13)
+    await until(lambda: len(sink.written) == 3)
     pulse.stop()
     assert sink.written == [FRAME, PING, PING]
 
@@ -38,7 +39,7 @@ async def test_silence_before_the_first_chunk_is_filled() -> None:
     """Waiting for the first frame is silence like any other."""
     sink = Sink()
     pulse = Pulse(sink.write, 0.02)
-    await asyncio.sleep(0.03)
+    await until(lambda: sink.written == [PING])
     await pulse.write(FRAME)
     pulse.stop()
     assert sink.written == [PING, FRAME]
@@ -47,12 +48,12 @@ async def test_silence_before_the_first_chunk_is_filled() -> None:
 async def test_busy_stream_gets_no_pings() -> None:
     """As long as frames come more often than the interval nothing is added."""
     sink = Sink()
-    pulse = Pulse(sink.write, 0.06)
-    for _ in range(8):
+    pulse = Pulse(sink.write, 0.3)
+    for _ in range(20):
         await pulse.write(FRAME)
         await asyncio.sleep(0.02)
     pulse.stop()
-    assert sink.written == [FRAME] * 8
+    assert sink.written == [FRAME] * 20
 
 
 @pytest.mark.parametrize("half", [b"data: {", b"data: {}\n", b"data: {}\r\n"])
@@ -72,9 +73,8 @@ async def test_every_line_ending_ends_a_frame(frame: bytes) -> None:
     sink = Sink()
     pulse = Pulse(sink.write, 0.02)
     await pulse.write(frame)
-    await asyncio.sleep(0.03)
+    await until(lambda: sink.written == [frame, PING])
     pulse.stop()
-    assert sink.written == [frame, PING]
 
 
 async def test_client_that_does_not_read_gets_no_pings() -> None:
