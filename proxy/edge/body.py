@@ -59,7 +59,7 @@ def find_decoders(encoding: bytes) -> list[str]:
 
 
 def too_large(cap: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The request body is larger than {cap} bytes.")
+    return BodyTooLarge(f"The request body is larger than {cap} bytes (server.max_body_bytes).")
 
 
 def _decode(body: bytes, codings: list[str], cap: int) -> bytes:

@@ -61,7 +61,7 @@ def request_headers(
         elif name == b"connection":
             named += b"," + value
         elif name in CREDENTIALS:
-            used = name
+            used = used if used == b"authorization" else name
     if named:
         kept = _without_named(kept, named)
     if intercepted:

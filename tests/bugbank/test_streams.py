@@ -1,0 +1,406 @@
+"""Public bug reports about tool calls in streams, the shape of chunks and the framing of events."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+
+from proxy.errors import StreamTruncated
+from proxy.plan.exchange import Reply
+from proxy.upstream.transport import Prepared
+from proxy.wire import JSONObject
+from tests.bugbank.bank import (
+    OFF,
+    ON,
+    both,
+    calls_of,
+    finishes_of,
+    frames_of,
+    play,
+    request_of,
+    settings,
+    stream,
+    text_of,
+    tool_names,
+)
+from tests.edge.driver import Client, Rig
+from tests.turns import JSON_TYPE, SSE_TYPE, chunks_of, completion, events, read, search, stage
+
+pytestmark = pytest.mark.anyio
+
+
+@both
+async def test_bb001_parallel_calls_keep_their_indices(deferral: JSONObject) -> None:
+    """Two calls are two indices.
+
+    https://github.com/BerriAI/litellm/issues/21331
+    """
+    body, _ = await play("bb001", deferral)
+    calls = calls_of(body)
+    assert [calls[index]["id"] for index in (0, 1)] == ["call_a", "call_b"]
+    assert [orjson.loads(calls[i]["arguments"])["q"] for i in (0, 1)] == ["a", "b"]
+
+
+@both
+async def test_bb004_whole_calls_that_share_an_index_are_two(deferral: JSONObject) -> None:
+    """A new id is a new call.
+
+    https://github.com/huggingface/smolagents/pull/1958
+    """
+    body, _ = await play("bb004", deferral)
+    if deferral is OFF:
+        assert body == frames_of("bb004")
+        return
+    calls = calls_of(body)
+    assert [orjson.loads(calls[i]["arguments"])["q"] for i in (0, 1)] == ["E", "V"]
+
+
+@both
+async def test_bb007_object_arguments_and_a_wrong_finish(deferral: JSONObject) -> None:
+    """Calls count, not the finish reason.
+
+    https://github.com/BerriAI/litellm/pull/37792
+    """
+    body, _ = await play("bb007", deferral)
+    if deferral is ON:
+        assert orjson.loads(calls_of(body)[0]["arguments"]) == {"q": "x"}
+        assert finishes_of(body) == ["tool_calls"]
+
+
+@both
+async def test_bb008_calls_of_ours_carry_every_field(deferral: JSONObject) -> None:
+    """A first fragment without type passes.
+
+    https://github.com/vllm-project/vllm/issues/16340
+    """
+    body, _ = await play("bb008", deferral)
+    assert calls_of(body)[0]["name"] == "t0"
+    theatre = stage(stream(frames_of("bb008")), settings=settings(ON))
+    unforced = {**request_of("bb008"), "tool_choice": "auto"}
+    call = calls_of(await read(await theatre.chat(unforced)))[0]
+    assert (call["id"], call["type"], call["name"]) == ("a", "function", "t0")
+
+
+async def test_bb009_a_search_without_id_gets_one() -> None:
+    """The hidden round has a unique id.
+
+    https://github.com/vllm-project/vllm/issues/18412
+    """
+    body, theatre = await play("bb009", ON, events("Done.", number=2))
+    assistant, result = theatre.bodies[1]["messages"][-2:]
+    assert assistant["tool_calls"][0]["id"] == result["tool_call_id"] != ""
+    assert result["tool_call_id"].encode() not in body
+    assert text_of(body) == "Done."
+
+
+@both
+async def test_bb010_a_call_without_index_is_understood(deferral: JSONObject) -> None:
+    """Gemini leaves the index out.
+
+    https://github.com/AstrBotDevs/AstrBot/issues/6661
+    """
+    body, _ = await play("bb010", deferral)
+    if deferral is OFF:
+        assert body == frames_of("bb010")
+    else:
+        assert orjson.loads(calls_of(body)[0]["arguments"]) == {"q": "x"}
+
+
+@both
+async def test_bb012_provider_fields_of_calls_survive(deferral: JSONObject) -> None:
+    """Thought signatures reach the client.
+
+    https://github.com/open-webui/computer/issues/224
+    """
+    body, _ = await play("bb012", deferral)
+    assert b"SIG" in body
+    signed = search("x") | {"extra_content": {"google": {"thought_signature": "SIG"}}}
+    theatre = stage(events(None, [signed]), events("ok", number=2), settings=settings(ON))
+    await read(await theatre.chat(request_of("bb012")))
+    replayed = theatre.bodies[1]["messages"][-2]["tool_calls"][0]
+    assert replayed["extra_content"]["google"]["thought_signature"] == "SIG"
+
+
+async def test_bb013_a_search_without_arguments_is_answered() -> None:
+    """It gets a listing, not a crash.
+
+    https://github.com/BerriAI/litellm/issues/5063
+    """
+    body, theatre = await play("bb013", ON, events("Done.", number=2))
+    assert text_of(body) == "Done."
+    assert orjson.loads(theatre.bodies[1]["messages"][-1]["content"])["note"]
+
+
+async def test_bb014_a_loop_of_empty_searches_ends() -> None:
+    """The rounds are bounded.
+
+    https://github.com/Lexus2016/hermes-agent-evolution/pull/1170
+    """
+    empty = search("x")
+    empty["function"]["arguments"] = ""
+    rounds = [events(None, [empty], number=n) for n in range(1, 20)]
+    theatre = stage(*rounds, settings=settings({**ON, "max_rounds": 3}))
+    body = await read(await theatre.chat(request_of("bb014")))
+    assert len(theatre.bodies) <= 4
+    assert b'"tool_search"' not in body
+    assert body.endswith(b"[DONE]\n\n")
+
+
+@both
+async def test_bb021_an_empty_finish_reason_is_none(deferral: JSONObject) -> None:
+    """An empty reason counts as null.
+
+    https://github.com/CangShui/workbuddy-gateway/pull/3
+    """
+    body, theatre = await play("bb021", deferral)
+    assert finishes_of(body) == ["tool_calls"]
+    assert theatre.ledger.turns[0].outcome == "ok"
+
+
+@both
+async def test_bb022_text_after_an_empty_finish_reason_counts(deferral: JSONObject) -> None:
+    """The reply is not over at "".
+
+    https://github.com/ollama/ollama/issues/4357
+    """
+    body, _ = await play("bb022", deferral)
+    assert text_of(body) == "ab"
+    assert finishes_of(body) == ["stop"]
+
+
+async def test_bb024_a_spliced_answer_has_one_id() -> None:
+    """Clients merge by id.
+
+    https://github.com/BerriAI/litellm/issues/38098
+    """
+    theatre = stage(events(None, [search("t1")]), events("Hi", number=2), settings=settings(ON))
+    body = await read(await theatre.chat(request_of("bb024")))
+    assert len({chunk["id"] for chunk in chunks_of(body)}) == 1
+
+
+async def test_bb025_replies_of_ours_name_their_model() -> None:
+    """What Usher answers itself validates.
+
+    https://github.com/BerriAI/litellm/issues/35894
+    """
+    theatre = stage(completion(None, [search("t")]), completion("Hi", number=2))
+    reply = orjson.loads(await read(await theatre.chat(request_of("bb013", stream=False))))
+    assert {"id", "object", "created", "model", "choices", "usage"} <= reply.keys()
+    assert reply["model"] == "m-2026"
+    assert reply["choices"][0]["index"] == 0
+
+
+async def test_bb026_null_content_stays() -> None:
+    """A reply is its own bytes.
+
+    https://github.com/BerriAI/litellm/issues/17532
+    """
+    raw = orjson.dumps(request_of("bb026"))
+    reply = (
+        b'{"choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":null}}]}'
+    )
+    theatre = stage(Prepared(200, JSON_TYPE, reply), settings=settings(ON))
+    assert await read(await theatre.chat(raw)) == reply
+
+
+@both
+async def test_bb029_nulls_are_not_normalised(deferral: JSONObject) -> None:
+    """They stay where they were.
+
+    https://github.com/BerriAI/litellm/pull/13320
+    """
+    reply = b'{"service_tier":null,"system_fingerprint":null,"choices":[{"message":{}}]}'
+    theatre = stage(Prepared(200, JSON_TYPE, reply), settings=settings(deferral))
+    assert await read(await theatre.chat(request_of("bb029"))) == reply
+
+
+async def test_bb032_several_choices_pass_untouched() -> None:
+    """n>1 is never half-done.
+
+    https://github.com/epam/ai-dial-adapter-openai/issues/140
+    """
+    request = request_of("bb032", tools=request_of("bb013")["tools"])
+    theatre = stage(stream(frames_of("bb032")), settings=settings(ON))
+    assert await read(await theatre.chat(request)) == frames_of("bb032")
+    assert theatre.bodies[0] == request
+
+
+@both
+async def test_bb063_data_that_is_no_json_does_not_crash(deferral: JSONObject) -> None:
+    """A keep-alive in data.
+
+    https://github.com/anomalyco/opencode/issues/50871
+    """
+    theatre = stage(stream(frames_of("bb063")), settings=settings(deferral))
+    request = request_of("bb063", tools=request_of("bb001")["tools"])
+    body = await read(await theatre.chat(request))
+    kept = body.replace(b"data: : keepalive\n\n", b"")
+    assert text_of(kept) == "hello"
+
+
+async def test_bb065_intercepted_streams_have_no_empty_events() -> None:
+    """openai-go dies of them.
+
+    https://github.com/mckinsey/agents-at-scale-ark/pull/2519
+    """
+    theatre = stage(stream(frames_of("bb065")), settings=settings(ON))
+    request = request_of("bb065", tools=request_of("bb001")["tools"])
+    body = await read(await theatre.chat(request))
+    assert text_of(body) == "hello"
+    assert all(b"data:" in frame for frame in body.split(b"\n\n") if frame)
+
+
+@both
+async def test_bb066_a_stream_without_content_is_an_error(deferral: JSONObject) -> None:
+    """Never an empty success.
+
+    https://github.com/NousResearch/hermes-agent/issues/111887
+    """
+    theatre = stage(stream(frames_of("bb066")), settings=settings(deferral))
+    request = request_of("bb066", tools=request_of("bb001")["tools"])
+    with pytest.raises(StreamTruncated):
+        await read(await theatre.chat(request))
+
+
+@both
+async def test_bb069_data_needs_no_space(deferral: JSONObject) -> None:
+    """`data:{…}` is an event.
+
+    https://github.com/envoyproxy/ai-gateway/pull/2177
+    """
+    theatre = stage(stream(frames_of("bb069")), settings=settings(deferral))
+    request = request_of("bb069", tools=request_of("bb001")["tools"])
+    body = (await read(await theatre.chat(request))).replace(b"data:{", b"data: {")
+    assert text_of(body) == "hello"
+    assert theatre.ledger.turns[0].outcome == "ok"
+
+
+@both
+@pytest.mark.parametrize("size", [1, 7, 64])
+async def test_bb070_one_byte_at_a_time_is_the_same_stream(deferral: JSONObject, size: int) -> None:
+    """Reads are not lines.
+
+    https://github.com/higress-group/higress/issues/4616
+    """
+    whole, whole_stage = await play("bb001", deferral)
+    pieces, pieces_stage = await play("bb001", deferral, size=size)
+    assert pieces == whole
+    usage = [row.prompt_tokens for row in pieces_stage.ledger.rows]
+    assert usage == [row.prompt_tokens for row in whole_stage.ledger.rows]
+
+
+@both
+async def test_bb071_a_frame_ends_at_its_own_blank_line(deferral: JSONObject) -> None:
+    """Half a frame stays half.
+
+    https://github.com/BerriAI/litellm/issues/30224
+    """
+
+    async def halves() -> AsyncIterator[bytes]:
+        yield b'data: {"choices":[{"index":0,"delta":{"content":"ab'
+        await asyncio.sleep(0)
+        yield b'c"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+    theatre = stage(Prepared(200, SSE_TYPE, halves()), settings=settings(deferral))
+    request = request_of("bb071", tools=request_of("bb001")["tools"])
+    assert text_of(await read(await theatre.chat(request))) == "abc"
+
+
+@both
+async def test_bb073_characters_are_not_cut(deferral: JSONObject) -> None:
+    """Bytes equal.
+
+    https://github.com/cnighswonger/claude-code-cache-fix/issues/365
+    """
+    body = (
+        'data: {"choices":[{"index":0,"delta":{"content":"渐🌍"},"finish_reason":null}]}\n\n'
+        'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    ).encode()
+    theatre = stage(stream(body, 1), settings=settings(deferral))
+    request = request_of("bb073", tools=request_of("bb001")["tools"])
+    assert text_of(await read(await theatre.chat(request))) == "渐🌍"
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": None}, {"stream": False}])
+async def test_bb077_no_stream_means_json(fields: JSONObject) -> None:
+    """Absent is false.
+
+    https://github.com/open-webui/computer/issues/193
+    """
+    theatre = stage(completion("Hi"), settings=settings(ON))
+    request = request_of("bb077", tools=request_of("bb001")["tools"], **fields)
+    reply = await theatre.chat(request)
+    assert isinstance(reply.body, bytes)
+    assert orjson.loads(reply.body)["object"] == "chat.completion"
+
+
+async def test_bb078_silence_is_filled_with_pings() -> None:
+    """Also while a hidden round thinks.
+
+    https://github.com/maximhq/bifrost/issues/5010
+    """
+
+    async def slow() -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.3)
+        yield b'data: {"choices":[]}\n\n'
+
+    async def chat(_: object) -> Reply:
+        return Reply(200, list(SSE_TYPE), slow(), pings=True)
+
+    rig = Rig(chat=chat, overrides={"server": {"ping_seconds": 0.05}})
+    answered = await Client(b"{}").ask(rig.app, "POST", "/v1/chat/completions")
+    assert answered.chunks[0] == b": ping\n"
+
+
+async def test_bb125_a_stream_never_shows_the_search() -> None:
+    """Nothing of it leaks.
+
+    https://github.com/headroomlabs-ai/headroom/issues/1450
+    """
+    body, _ = await play("bb125", ON, events("Done.", number=2))
+    assert b"tool_search" not in body
+    assert finishes_of(body) == ["stop"]
+    assert text_of(body) == "Done."
+
+
+async def test_bb126_text_streams_before_and_after_a_search() -> None:
+    """No round is swallowed.
+
+    https://github.com/headroomlabs-ai/headroom/issues/3266
+    """
+    theatre = stage(
+        events("First.", [search("t1")]), events("Second.", number=2), settings=settings(ON)
+    )
+    body = await read(await theatre.chat(request_of("bb126")))
+    assert text_of(body) == "First.\n\nSecond."
+    deltas = [choice["delta"] for chunk in chunks_of(body) for choice in chunk["choices"]]
+    assert sum("role" in delta for delta in deltas) == 1
+    assert body.endswith(b"data: [DONE]\n\n")
+
+
+async def test_bb130_five_searches_are_bounded_and_summed() -> None:
+    """The last call cannot search.
+
+    https://github.com/agentgateway/agentgateway/pull/3353
+    """
+    rounds = [events(None, [search(f"t{n}", f"s{n}")], number=n) for n in range(1, 6)]
+    theatre = stage(*rounds, settings=settings({**ON, "max_rounds": 2}))
+    body = await read(await theatre.chat(request_of("bb130")))
+    assert len(theatre.bodies) == 3
+    assert "tool_search" not in tool_names(theatre.bodies[2])
+    assert chunks_of(body)[-1]["usage"]["prompt_tokens"] == 30
+
+
+@both
+async def test_bb141_unknown_delta_fields_reach_the_client(deferral: JSONObject) -> None:
+    """Reasoning is not dropped.
+
+    https://github.com/maximhq/bifrost/issues/974
+    """
+    theatre = stage(stream(frames_of("bb141")), settings=settings(deferral))
+    request = request_of("bb141", tools=request_of("bb001")["tools"])
+    body = await read(await theatre.chat(request))
+    deltas = [choice["delta"] for chunk in chunks_of(body) for choice in chunk["choices"]]
+    assert any(delta.get("reasoning") == "think" for delta in deltas)
+    assert any(delta.get("reasoning_details") == [] for delta in deltas)
