@@ -127,8 +127,9 @@ def _figures(answer: Answer) -> JSON:
         case NoulAnswer():
             return round(answer.probability, 4)
         case ChoiceAnswer():
-            best = sorted(answer.probabilities.items(), key=lambda item: -item[1])[:5]
-            return {label: round(p, 4) for label, p in best} or {answer.label: None}
+            odds = answer.probabilities
+            best = sorted(odds, key=odds.__getitem__, reverse=True)[:5]
+            return {label: round(odds[label], 4) for label in best} or {answer.label: None}
         case ScoreAnswer():
             return round(answer.score, 4)
     return "refused"

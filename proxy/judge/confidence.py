@@ -36,7 +36,7 @@ def expected_level(probabilities: Sequence[float]) -> float:
 def sums_to_one(probabilities: Sequence[float], half_unit: float = HALF_UNIT) -> bool:
     """Whether a distribution can be one after rounding each value by at most `half_unit`."""
     total = math.fsum(probabilities)
-    printed = sum(1 for p in probabilities if p > 0)
+    printed = len(probabilities) - probabilities.count(0)
     over, under = printed * half_unit + 1e-6, len(probabilities) * half_unit + 1e-6
     return 0 < total <= 1 + over and total >= 1 - under
 
@@ -48,7 +48,7 @@ def settle(probabilities: Sequence[float], half_unit: float = HALF_UNIT) -> list
     each: 255 options at 0.30 + 254 x 0.00 mean 0.30, not 1.00. The rest is scaled.
     """
     total = math.fsum(probabilities)
-    zeros = sum(1 for p in probabilities if p == 0)
+    zeros = probabilities.count(0)
     if zeros and 1 - total > 1e-9:
         share = min(half_unit, (1 - total) / zeros)
         probabilities = [p or share for p in probabilities]

@@ -49,7 +49,7 @@ def restore(question: Question, fitted: Fitted, answer: Answer) -> Answer:
     """
     if not isinstance(question, Choice) or not isinstance(answer, ChoiceAnswer):
         return answer
-    if not answer.probabilities:
+    if not answer.probabilities or not fitted.hidden:
         return answer
     weights = dict(answer.probabilities)
     spare = weights.pop(fitted.added, 0.0) if fitted.added is not None else 0.0

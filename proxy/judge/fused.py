@@ -32,6 +32,7 @@ MEMORY_FORGET = "memory_forget"
 GATE_MODEL = "memory_request"
 """The built-in model that can answer the gate's question."""
 REMEMBERED_TURNS = 2_048
+REMEMBERED_TEXTS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ class TurnJudge:
         self._settings = settings
         self._wordings = wordings
         self._spawn = spawn
+        self._texts = Texts(settings.tool_selection.description_chars)
         self._known: OrderedDict[tuple[str, str, str | None], Judgments] = OrderedDict()
 
     def start(self, asking: Asking) -> Judgments:
@@ -124,7 +126,7 @@ class TurnJudge:
 
     def _start(self, asking: Asking) -> Judgments:
         settings = self._settings
-        tools = tool_questions(asking.tools, settings, self._wordings)
+        tools = tool_questions(asking.tools, settings, self._wordings, self._texts)
         memory = memory_questions(asking.memory_keys, settings, self._wordings)
         state = build_state(asking.latest, asking.conversation, settings)
         if settings.fuse and tools and memory:
@@ -190,15 +192,34 @@ def pick_candidates(
     ]
 
 
+class Texts:
+    """Descriptions as a judge reads them, on one line and short; each is shortened once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[str, str | None] = {}
+
+    def shorten(self, text: str) -> str | None:
+        """The text within its limit; None when nothing is left."""
+        if text not in self._known:
+            if len(self._known) >= REMEMBERED_TEXTS:
+                self._known.clear()
+            line = " ".join(text[: 2 * self._most].split())
+            self._known[text] = line[: self._most].rstrip() or None
+        return self._known[text]
+
+
 def tool_questions(
-    tools: Sequence[Candidate], settings: Classification, wordings: Wordings
+    tools: Sequence[Candidate], settings: Classification, wordings: Wordings, known: Texts
 ) -> dict[str, Question]:
     """Is a tool needed, and which; nothing when there is nothing to choose from."""
     selection = settings.tool_selection
     if not tools or not selection.enabled:
         return {}
-    best = sorted(tools, key=lambda tool: -tool.score)[: selection.max_options]
-    texts = {tool.name: _short(tool.description, selection.description_chars) for tool in best}
+    best = tools
+    if len(tools) > selection.max_options:
+        best = sorted(tools, key=lambda tool: -tool.score)[: selection.max_options]
+    texts = {tool.name: known.shorten(tool.description) for tool in best}
     questions: dict[str, Question] = {NEEDS_TOOL: wordings[NEEDS_TOOL].noul()}
     if selection.mode == "per_tool":
         fits = wordings[TOOL_FITS]
@@ -229,8 +250,3 @@ def memory_questions(
 def fits_name(tool: str) -> str:
     """The id of the question whether one tool fits."""
     return f"{TOOL_FITS}.{tool}"
-
-
-def _short(text: str, most: int) -> str | None:
-    flat = " ".join(text.split())
-    return flat[:most].rstrip() or None

@@ -118,11 +118,7 @@ def canonical(question: Question) -> JSONObject:
 
 def fingerprint(*values: JSON) -> str:
     """Hash JSON values so that equal content gives equal text, whatever the key order."""
-    digest = xxhash.xxh3_128()
-    for value in values:
-        digest.update(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
-        digest.update(b"\0")
-    return digest.hexdigest()
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
 
 
 def question_hash(question: Question) -> str:
@@ -135,9 +131,8 @@ def shuffled(labels: Iterable[str], seed: int, last: str | None = None) -> list[
 
     A judge that favours the first option would otherwise favour the first tool of the catalogue.
     """
-    order = sorted(
-        labels, key=lambda label: (xxhash.xxh3_64_intdigest(label.encode(), seed), label)
-    )
+    places = {label: xxhash.xxh3_64_intdigest(label.encode(), seed) for label in labels}
+    order = sorted(places, key=places.__getitem__)
     if last in order:
         order.remove(last)
         order.append(last)

@@ -150,7 +150,7 @@ def _round(value: float) -> float:
 
 
 def _decode_answer(question: Question, answer: JSON, rules: Rules) -> Answer:
-    if not isinstance(answer, Mapping):
+    if not isinstance(answer, dict):
         raise BadAnswer("there is no answer")
     match question, answer.get("type"):
         case Noul(), "noul":

@@ -67,9 +67,11 @@ def check_choice(
         raise BadAnswer("the label is none of the options")
     if probabilities is None:
         return ChoiceAnswer(label, calibration=rules.calibration)
-    if not isinstance(probabilities, Mapping):
+    if not isinstance(probabilities, dict):
         raise BadAnswer("the probabilities are no object")
     answer = weigh_choice(question, probabilities, rules)
+    if answer.label == label:
+        return answer
     if answer.probabilities[answer.label] - answer.probabilities[label] > 2 * rules.half_unit:
         raise BadAnswer("the label is not the most probable option")
     return ChoiceAnswer(label, answer.probabilities, answer.confidence, rules.calibration)
@@ -98,7 +100,7 @@ def check_score(
         raise BadAnswer("the score is outside its levels")
     if probabilities is None:
         return ScoreAnswer(min(max(stated, 0.0), highest), calibration=rules.calibration)
-    if not isinstance(probabilities, Mapping):
+    if not isinstance(probabilities, dict):
         raise BadAnswer("the probabilities are no object")
     keys = [str(level) for level in range(len(question.levels))]
     if set(probabilities) != set(keys):
@@ -117,8 +119,12 @@ def weigh_score(probabilities: Sequence[JSON], rules: Rules = NATIVE) -> ScoreAn
 
 
 def _distribution(values: Sequence[JSON], rules: Rules) -> list[float]:
-    numbers = [_probability(value) for value in values]
+    # Nearly always all of them are plain probabilities, and there may be 255.
+    plain = set(map(type, values)) == {float} and min(values) >= 0.0 and max(values) <= 1.0
+    numbers = list(values) if plain else [_probability(value) for value in values]
     total = math.fsum(numbers)
+    if abs(total - 1) < 1e-9:
+        return numbers
     close = total > 0 and abs(total - 1) <= rules.slack
     if not close and not sums_to_one(numbers, rules.half_unit):
         raise BadAnswer("the probabilities do not sum to one")

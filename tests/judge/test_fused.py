@@ -12,6 +12,7 @@ from proxy.judge.fused import (
     Candidate,
     Pending,
     Said,
+    Texts,
     TurnJudge,
     build_state,
     fits_name,
@@ -163,20 +164,20 @@ def test_the_newest_message_and_what_fits_before_it() -> None:
 
 def test_tools_are_offered_with_short_descriptions_and_a_way_out() -> None:
     """And with our ranker's opinion, which is never sent."""
-    questions = tool_questions(TOOLS, ON, WORDINGS)
+    questions = tool_questions(TOOLS, ON, WORDINGS, Texts(300))
     tool = questions["tool"]
     assert isinstance(tool, Choice)
     assert tool.options["send_mail"] == "Send an e-mail"
     assert tool.options["list_files"] is None
     assert tool.none == "none_of_these"
     assert tool.prior == {"send_mail": 3.0, "list_files": 0.0}
-    assert tool_questions(TOOLS, Classification(), WORDINGS) == {}
+    assert tool_questions(TOOLS, Classification(), WORDINGS, Texts(300)) == {}
 
 
 def test_at_most_64_tools_are_offered() -> None:
     """The best by rank."""
     many = [Candidate(f"t{i}", "x", float(i)) for i in range(235)]
-    tool = tool_questions(many, ON, WORDINGS)["tool"]
+    tool = tool_questions(many, ON, WORDINGS, Texts(300))["tool"]
     assert isinstance(tool, Choice)
     assert len(tool.options) == 65
     assert "t234" in tool.options
@@ -188,7 +189,7 @@ def test_one_question_per_tool() -> None:
     per_tool = Classification.model_validate(
         {"tool_selection": {"enabled": True, "mode": "per_tool"}}
     )
-    questions = tool_questions(TOOLS, per_tool, WORDINGS)
+    questions = tool_questions(TOOLS, per_tool, WORDINGS, Texts(300))
     assert list(questions) == ["needs_tool", fits_name("send_mail"), fits_name("list_files")]
     fits = questions[fits_name("send_mail")]
     assert isinstance(fits, Noul)
