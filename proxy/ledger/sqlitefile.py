@@ -128,4 +128,4 @@ def _import_opening() -> Callable[[str], Awaitable[Backend]]:
 def _insert(table: str, line: type[msgspec.Struct]) -> str:
     """Values are in the order of the columns; a test keeps it so."""
     values = ["?"] * (3 + len(msgspec.structs.fields(line)))
-    return f"INSERT INTO {table} VALUES ({', '.join(values)}) ON CONFLICT DO NOTHING"  # noqa: S608 - constants
+    return f"INSERT INTO {table} VALUES ({', '.join(values)}) ON CONFLICT DO NOTHING"  # noqa: S608 - names of our own

@@ -45,7 +45,7 @@ class Tracer(Protocol):
 class NoTracer:
     """Tracing that is off: the caller's `traceparent` is passed on as it came."""
 
-    def begin(self, request_id: str, headers: Headers) -> bytes | None:  # noqa: ARG002 - off
+    def begin(self, request_id: str, headers: Headers) -> bytes | None:  # noqa: ARG002 - tracing is off
         """Leave it alone."""
         return None
 
