@@ -34,9 +34,6 @@ class Head:
         self._edits: JSONObject = {}
         self._old = self._new = b""
 
-    def start_round(self) -> None:
-        self._known = None
-
     def chunk(self) -> JSONObject:
         """The beginning of a chunk of our own."""
         values = self.values

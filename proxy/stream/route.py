@@ -93,9 +93,8 @@ class Router:
         return opening
 
     def _is_complete(self, name: str) -> bool:
-        if name not in self._visible or name not in self._names:
-            return False
-        return not any(other.startswith(name) and other != name for other in self._names)
+        longer = (other for other in self._names if other.startswith(name) and other != name)
+        return name in self._names and not any(longer)
 
     def _open(self, call: OpenCall) -> list[JSONObject]:
         if call.name not in self._visible:
@@ -115,7 +114,6 @@ def _is_opening(call: OpenCall, fragment: JSONObject, index: int) -> bool:
     return (
         fragment.get("index") == index
         and read_id(fragment) == call.id
-        and read_name(fragment) == call.name
         and _has_text_arguments(fragment)
     )
 

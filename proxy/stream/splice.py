@@ -72,7 +72,6 @@ class Splicer:
         """
         self._rounds += 1
         self._collector = Collector(salt=str(self._rounds))
-        self._head.start_round()
         self._router.start_round(visible, names)
         self._outlet.start_round()
         self._ending = Ending()

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.stream.ending import Ending
-from tests.stream.transcript import TOP, see
+from tests.stream.transcript import TOP, event, see
 
 CHOICE = {"index": 0, "delta": {}, "finish_reason": "tool_calls", "logprobs": None}
 CHUNK = TOP | {"choices": [CHOICE]}
@@ -24,6 +24,7 @@ def test_a_finish_goes_out_as_it_came() -> None:
         ("tool_calls", False, "stop"),
         ("stop", True, "tool_calls"),
         ("stop", None, "stop"),
+        ("tool_calls", None, "tool_calls"),
         ("length", False, "length"),
         ("odd", True, "odd"),
     ],
@@ -31,7 +32,8 @@ def test_a_finish_goes_out_as_it_came() -> None:
 def test_the_reason_fits_what_the_client_saw(said: str, calls: bool | None, seen: str) -> None:
     """Hidden calls are no reason, released ones are; reasons of other kinds are the upstream's."""
     ending = Ending()
-    ending.keep_finish(CHUNK, CHOICE | {"finish_reason": said}, None)
+    choice = CHOICE | {"finish_reason": said}
+    ending.keep_finish(CHUNK, choice, event(TOP | {"choices": [choice]}))
     assert see(ending.render_finish(calls, None)).finishes == [seen]
 
 

@@ -37,7 +37,8 @@ def test_nothing_of_a_hidden_call_goes_out() -> None:
     """Neither its opening nor its arguments nor its end."""
     play = Play()
     assert play.show(opening(0, "a", "tool_search")) == []
-    assert play.show(piece(0, '{"q":1}')) == []
+    assert play.show(piece(0, '{"q":')) == []
+    assert play.show(piece(0, "1}")) == []
     assert play.router.close() == []
     assert [call.id for call in play.router.held] == ["a"]
 
@@ -100,6 +101,16 @@ def test_the_end_of_the_round_completes_a_name() -> None:
     assert play.router.close() == []
 
 
+def test_a_call_that_waits_is_gone_with_its_round() -> None:
+    """What a hidden round left open never shows up in the next one."""
+    play = Play()
+    play.show(opening(0, "a", "tool"))
+    play.router.start_round(VISIBLE)
+    play.assembler = CallAssembler()
+    assert play.show(opening(0, "b", "t0")) == [opening(0, "b", "t0")]
+    assert play.router.close() == []
+
+
 def test_a_set_that_cannot_be_listed_makes_every_name_wait() -> None:
     """Who only answers whether a name is visible cannot tell which names go on."""
 
@@ -150,9 +161,11 @@ def test_other_fields_of_a_fragment_go_along() -> None:
 
 def test_an_opening_lacks_nothing_that_the_protocol_wants() -> None:
     """A call without index, id and type gets them, the id the same as in the answer."""
-    play = Play()
-    ((shown),) = play.show({"function": {"name": "t0", "arguments": "{}"}})
-    assert shown == opening(0, play.assembler.calls[0].fix_id(), "t0", "{}")
+    function = {"name": "t0", "arguments": "{}"}
+    for fragment in ({"function": function}, {"index": 0, "function": function}):
+        play = Play()
+        (shown,) = play.show(fragment)
+        assert shown == opening(0, play.assembler.calls[0].fix_id(), "t0", "{}")
 
 
 def test_custom_calls_are_renumbered_too() -> None:
@@ -173,5 +186,6 @@ def test_a_released_call_is_whole() -> None:
     assert play.router.release(Call(0, "a", "t0", "{}", raw)) == opening(0, "a", "t0", "{}") | {
         "sig": "S"
     }
+    assert play.router.release(Call(0, "c", "t0", "", {})) == opening(1, "c", "t0")
     custom = {"type": "custom", "custom": {"name": "c", "input": "i"}}
-    assert play.router.release(Call(1, "b", "c", "i", custom)) == {"index": 1, "id": "b"} | custom
+    assert play.router.release(Call(1, "b", "c", "i", custom)) == {"index": 2, "id": "b"} | custom

@@ -300,6 +300,10 @@ def test_an_error_shows_held_text_unless_its_round_looks_hidden() -> None:
     """What the client would have read without Usher is not lost."""
     error = event({"error": {"message": "x"}})
     assert play(splicer_in_round(hold=True), say("a") + error) == say("a") + error + END
+    splicer = splicer_in_round(hold=True)
+    assert play(splicer, SEARCH + CALLED) == b""
+    splicer.start_round(VISIBLE)
+    assert play(splicer, say("a") + error) == say("a") + error + END
     assert play(splicer_in_round(hold=True), say("a") + SEARCH + error) == error + END
 
 
