@@ -13,7 +13,7 @@ reading it. After a script's last step the connection stays open for the next re
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import TracebackType
@@ -82,7 +82,9 @@ class ScriptedUpstream:
     """An async context manager; scripts may also be computed from the request by `answer`."""
 
     def __init__(
-        self, *scripts: Script, answer: Callable[[Received], Script] | None = None
+        self,
+        *scripts: Script,
+        answer: Callable[[Received], Script | Awaitable[Script]] | None = None,
     ) -> None:
         self.requests: list[Received] = []
         self.connections = 0
@@ -128,7 +130,8 @@ class ScriptedUpstream:
         async with self._arrived:
             self._arrived.notify_all()
         if self._answer is not None:
-            return self._answer(request)
+            script = self._answer(request)
+            return await script if isinstance(script, Awaitable) else script
         return self._scripts.pop(0) if self._scripts else [reply(500, b"the script has ended")]
 
     def next_starts_with(self, control: Control) -> bool:
