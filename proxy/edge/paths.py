@@ -31,7 +31,8 @@ class Place:
 _DOTS = re.compile(r"(?i)(?:^|/)(?:\.|%2e){1,2}(?:/|$)")
 _CHAT_REST = re.compile(r"chat/+completions/*")
 _CHAT = Place(CHAT_PATH, chat=True)
-_EXACT = {b"/v1/chat/completions": _CHAT, b"/chat/completions": _CHAT}
+USUAL = {b"/v1/chat/completions": _CHAT, b"/chat/completions": _CHAT}
+"""The paths of nearly all requests."""
 
 
 def locate(raw_path: bytes) -> Place | None:
@@ -40,7 +41,7 @@ def locate(raw_path: bytes) -> Place | None:
     Slashes may be doubled, and the prefix may be `/v1`, Azure's `/openai…` or missing.
     Raises BadRequest for dot segments: joined to the upstream's base URL they would leave it.
     """
-    return _EXACT.get(raw_path) or _locate(raw_path.decode("latin-1").lstrip("/"))
+    return USUAL.get(raw_path) or _locate(raw_path.decode("latin-1").lstrip("/"))
 
 
 def _locate(path: str) -> Place | None:
