@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from proxy.errors import ConfigError
+from proxy.errors import BadRequest, ConfigError
 from proxy.judge.books import NoPrices
 from proxy.judge.build import Around, Judges
 from proxy.judge.calibrate import Locked, write_lock
@@ -209,3 +209,12 @@ async def test_without_any_judge_a_question_is_unsupported() -> None:
         "x", {"a": Noul("?")}, Deadline.after(1), Purpose("served")
     )
     assert verdict.failure is Failure.UNSUPPORTED
+
+
+def test_a_provider_without_a_way_to_it_cannot_judge() -> None:
+    """The client is told so."""
+    provider = {"name": "bedrock", "kind": "litellm", "models": ["claude*"]}
+    settings = Settings.model_validate({"providers": [provider], "upstream": UPSTREAM})
+    around = Around({"openai": FakeTransport()}, NoPrices(), Books().rows.append, silent())
+    with pytest.raises(BadRequest, match="bedrock"):
+        Judges(settings, around).for_model("claude-haiku")

@@ -1,5 +1,6 @@
 """A chat model as a judge: its abilities are found out once, and it answers everything."""
 
+import asyncio
 import math
 from typing import Any
 
@@ -20,6 +21,7 @@ from proxy.judge.questions import (
     Score,
     ScoreAnswer,
 )
+from proxy.upstream.transport import Prepared, UpstreamRequest
 from tests.fakes.transport import FakeTransport
 from tests.judge.chatmodel import ChatModel
 from tests.judge.fakes import make_job, reply
@@ -194,3 +196,25 @@ async def test_one_failing_letter_does_not_cost_the_others() -> None:
     reading = await judge.judge(make_job(STATE, QUESTIONS))
     assert len(reading.answers) == 2
     assert len(reading.problems) == 1
+
+
+async def test_when_every_letter_fails_the_judgment_does() -> None:
+    """There is nothing to keep."""
+    with pytest.raises(Failed, match="bad_request"):
+        await backend(lambda _: reply({}, 400), method="logprobs").judge(make_job(STATE, QUESTIONS))
+
+
+async def test_two_judgments_at_once_find_out_together() -> None:
+    """The second one waits for the first one's probe."""
+    model = ChatModel(logprobs=False)
+
+    class Slow(FakeTransport):
+        async def send(self, request: UpstreamRequest) -> Prepared:
+            await asyncio.sleep(0.01)
+            return await super().send(request)
+
+    endpoint = Endpoint("chat", "small", "http://c/v1/chat/completions", [], 0, decisions=False)
+    judge = ChatBackend(Exchange(Slow(answer=model), endpoint), Style())
+    jobs = [make_job(STATE, QUESTIONS), make_job("another state", QUESTIONS)]
+    await asyncio.gather(*(judge.judge(job) for job in jobs))
+    assert model.kinds == ["logprobs", "structured", "structured", "structured"]

@@ -8,6 +8,8 @@ import pytest
 
 from proxy.judge.failures import Failure
 from proxy.judge.fused import (
+    REMEMBERED_TEXTS,
+    REMEMBERED_TURNS,
     Asking,
     Candidate,
     Pending,
@@ -219,3 +221,16 @@ def test_candidates_are_named_ones_then_by_rank_then_the_rest() -> None:
     found = pick_candidates(index, "send an e-mail", 3, skip=["tool_0"], named=["tool_5"])
     assert [candidate.name for candidate in found] == ["tool_5", "send_mail", "tool_1"]
     assert found[1].score > 0
+
+
+async def test_memory_of_turns_and_texts_is_bounded() -> None:
+    """A busy gateway forgets the oldest; a judgment is repeated, never mixed up."""
+    judge = turn_judge(Fixed(ANSWERS))
+    first = judge.start(asking(tools=(), memory_keys=None, chain="first"))
+    for turn in range(REMEMBERED_TURNS):
+        judge.start(asking(tools=(), memory_keys=None, chain=str(turn)))
+    assert judge.start(asking(tools=(), memory_keys=None, chain="first")) is not first
+    texts = Texts(5)
+    for number in range(REMEMBERED_TEXTS + 1):
+        texts.shorten(str(number))
+    assert texts.shorten("a  longer text") == "a lon"

@@ -101,3 +101,9 @@ def test_honest_scores() -> None:
     assert answer.confidence == pytest.approx(0.63, abs=0.01)
     assert check_score(SCORE, 1.4, None).confidence is None
     assert weigh_score([0.0, 0.0, 1.0]).score == 2.0
+
+
+def test_a_near_tie_is_the_servers_to_break() -> None:
+    """Two decimals cannot tell 0.504 from 0.496."""
+    answer = check_choice(CHOICE, "b", {"a": 0.5, "b": 0.5})
+    assert answer.label == "b"
