@@ -201,7 +201,7 @@ def _wants_json(envelope: Envelope) -> bool:
 def _count(raw: memoryview) -> int:
     try:
         return len(_COUNTED.decode(raw))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return 0
 
 

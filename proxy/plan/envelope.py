@@ -104,10 +104,10 @@ class Envelope:
 
 
 def open_envelope(body: bytes) -> Envelope | None:
-    """The envelope of a JSON object; None when the body is anything else."""
+    """The envelope of a JSON object; None when the body is anything else, or nested too deeply."""
     try:
         return Envelope(body, _FIELDS.decode(body))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

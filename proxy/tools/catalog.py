@@ -65,7 +65,7 @@ def read_catalogue(raw: bytes | memoryview) -> Catalogue | None:
     try:
         entries = msgspec.json.decode(raw, type=list[msgspec.Raw])
         tools = [_read_tool(position, bytes(entry)) for position, entry in enumerate(entries)]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if not tools:
         return None

@@ -1,7 +1,7 @@
 """Public bug reports about usage, errors, headers, bodies and clients that leave."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import orjson
@@ -17,7 +17,7 @@ from proxy.upstream.transport import Prepared, UpstreamRequest
 from proxy.wire import Headers, JSONObject
 from tests.bugbank.bank import ON, both, frames_of, play, request_of, settings, stream
 from tests.edge.driver import CHAT, Client, Rig, ask
-from tests.fakes.scripted import CUT, HANG, ScriptedUpstream, Wait
+from tests.fakes.scripted import CUT, HANG, ScriptedUpstream, Step, Wait
 from tests.fakes.transport import FakeTransport, Outcome
 from tests.turns import (
     JSON_TYPE,
@@ -305,7 +305,7 @@ async def test_connections_are_given_back(tmp_path: Path) -> None:
     )
     frames = frames_of("bb095")
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-    scripts = [*[[refused]] * 200, *[[head + frames, CUT]] * 3]
+    scripts: list[Sequence[Step]] = [*[[refused]] * 200, *[[head + frames, CUT]] * 3]
     async with ScriptedUpstream(*scripts) as upstream:
         tree = {"upstream": {"base_url": f"{upstream.url}/v1"}, "ledger": {"enabled": False}}
         transport = AiohttpTransport()
