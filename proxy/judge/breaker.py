@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from proxy.judge.failures import Failed, Failure
 
-NOT_ITS_FAULT = frozenset({Failure.ABORTED, Failure.TOO_LARGE, Failure.UNSUPPORTED})
+NOT_ITS_FAULT = frozenset({
+    Failure.ABORTED, Failure.TOO_LARGE, Failure.UNSUPPORTED, Failure.BREAKER_OPEN,
+})  # fmt: skip
 NO_CREDIT_SECONDS = 300.0
 _NEVER = float("inf")
 

@@ -64,18 +64,22 @@ class Judges:
         )
         self._patience = Patience(own.breaker_failures, own.breaker_seconds)
         self.default = self._judge(list(self._chain(own)))
+        remote = [member for member in self.default.chain if not member.backend.local]
+        self.served = Judge(remote, self._desk) if remote else self.default
         self._named: OrderedDict[tuple[str, str | None], Judge] = OrderedDict()
 
     def for_model(self, name: str, authorization: str | None = None) -> Judge:
         """The judge that answers for a model name; `authorization` is for a keyless upstream.
 
-        A decision model's name means the configured judge, any other name that chat model.
+        A decision model's name means the configured judge, any other name that chat model. What
+        is built in only answers where nothing else is configured: a client must not take our
+        ranker's opinion for that of a decision model that is down.
         """
-        for member in self.default.chain:
+        for member in self.served.chain:
             if name in {member.backend.name, member.backend.model}:
-                return self.default
+                return self.served
         if name.startswith(DECISION_NAMES):
-            return self.default
+            return self.served
         key = (name, authorization)
         judge = self._named.get(key)
         if judge is None:

@@ -155,10 +155,17 @@ class ChatBackend:
 
     async def _find_out(self, job: Job) -> Ability:
         """Climb down the ladder with a question of no importance."""
-        async with self._finding_out:
+        try:
+            async with asyncio.timeout(job.deadline.remaining()):
+                await self._finding_out.acquire()
+        except TimeoutError:
+            raise Failed(Failure.BREAKER_OPEN) from None
+        try:
             if self._ability is None:
                 self._ability = await self._climb(probe_job(job))
             return self._ability
+        finally:
+            self._finding_out.release()
 
     async def _climb(self, job: Job) -> Ability:
         for ability in LADDER:

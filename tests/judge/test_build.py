@@ -142,7 +142,8 @@ async def test_decision_names_mean_the_configured_judge() -> None:
     transport = FakeTransport(answer=lambda _: reply(JUDGED))
     built = judges({"enabled": True, "providers": JEV}, transport)
     for name in ("jev-latest", "jev-1.13.0", "clef", "gpt-6-luna", "typesafe", "usher"):
-        assert built.for_model(name) is built.default
+        assert built.for_model(name) is built.served
+    assert all(not member.backend.local for member in built.served.chain)
     assert (await ask(built, "jev-latest")).ok
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import time
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from proxy.judge.questions import (
 from proxy.upstream.transport import Prepared, UpstreamRequest
 from tests.fakes.transport import FakeTransport
 from tests.judge.chatmodel import ChatModel
-from tests.judge.fakes import make_job, reply
+from tests.judge.fakes import Silence, make_job, reply
 
 pytestmark = pytest.mark.anyio
 
@@ -218,3 +219,19 @@ async def test_two_judgments_at_once_find_out_together() -> None:
     jobs = [make_job(STATE, QUESTIONS), make_job("another state", QUESTIONS)]
     await asyncio.gather(*(judge.judge(job) for job in jobs))
     assert model.kinds == ["logprobs", "structured", "structured", "structured"]
+
+
+async def test_nobody_waits_longer_than_its_deadline_for_anothers_probe() -> None:
+    """Added latency never exceeds a judgment's own deadline."""
+    endpoint = Endpoint("chat", "small", "http://c/v1/chat/completions", [], 0, decisions=False)
+    judge = ChatBackend(Exchange(Silence(), endpoint), Style())
+    first = asyncio.get_running_loop().create_task(
+        judge.judge(make_job(STATE, QUESTIONS, seconds=0.5))
+    )
+    await asyncio.sleep(0.01)
+    begun = time.monotonic()
+    with pytest.raises(Failed, match="breaker_open"):
+        await judge.judge(make_job(STATE, QUESTIONS, seconds=0.05))
+    assert time.monotonic() - begun < 0.3
+    with pytest.raises(Failed, match="timeout"):
+        await first
