@@ -89,7 +89,7 @@ def _needs_search(clause: str, best: Offer | None, asked: Asked) -> bool:
     wanted = weigh(clause)
     hint, hint_score = _best_listed(wanted, asked)
     if best is not None:
-        own = match.name_score(split(best.name), frozenset(), wanted)
+        own = match.name_score(match.read_purpose(best.name, "").name, frozenset(), wanted)
         return hint is not None and hint_score > own + match.BETTER_NAME
     things = wanted.keys() - ACTIONS - COMMON
     return bool(things) and (hint is not None or bool(wanted.keys() & ACTIONS))

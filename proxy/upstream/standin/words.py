@@ -28,6 +28,17 @@ VERBS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Words for doing something, and the one word that stands for all of them."""
+SHORT: Mapping[str, str] = MappingProxyType(
+    {
+        "containerregistry": "acr",
+        "database": "db",
+        "keyvalue": "kv",
+        "kubernetes": "aks",
+        "scaleset": "vmss",
+        "virtualmachine": "vm",
+    }
+)
+"""What tools call a thing for short, by its long name."""
 ACTIONS = frozenset(VERBS.values())
 COMMON = _words("""
 account azure detail group instance microsoft resource server service specific subscription
@@ -79,12 +90,12 @@ def joined(words: list[str]) -> set[str]:
     """The words, actions under one name, and neighbours as one word: `key vault` is `keyvault`."""
     pairs = pairwise(words)
     neighbours = {first + second for first, second in pairs if not {first, second} & VERBS.keys()}
-    return named(words) | neighbours
+    return named([*words, *neighbours])
 
 
 def named(words: Iterable[str]) -> set[str]:
-    """The words with every action under its one name."""
-    return {VERBS.get(word, word) for word in words}
+    """The words with every action under its one name, and things under their short one."""
+    return {VERBS.get(word) or SHORT.get(word, word) for word in words}
 
 
 def translate(text: str) -> str:

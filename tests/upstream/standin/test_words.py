@@ -19,6 +19,11 @@ def test_neighbours_also_count_as_one_word() -> None:
     assert "keyvault" in joined(["key", "vault"])
 
 
+def test_long_and_short_names_are_one_word() -> None:
+    """As tools are often named by abbreviations."""
+    assert {"vm", "db"} <= weigh("the virtual machine of the database").keys()
+
+
 def test_where_weighs_less_than_what() -> None:
     """The words after the first preposition describe a place."""
     weights = weigh("List the blobs in the container")
