@@ -50,7 +50,8 @@ class Database:
         """All rows of a query; never more than two at once, so that writing goes on."""
         async with self._reading, self._connect() as connection:
             result = await connection.execute(statement)
-            return [dict(row) for row in result.mappings()]
+            names = list(map(str, result.keys()))  # some are a kind of str of its own
+            return [dict(zip(names, row, strict=True)) for row in result]
 
     async def delete(self, statements: Sequence[str]) -> None:
         for statement in statements:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import get_args
 
+import orjson
 import pytest
 
 from proxy.errors import Unavailable
@@ -59,7 +60,7 @@ async def test_usage_by_context(database: Database) -> None:
 async def test_usage_by_everything(database: Database) -> None:
     """All dimensions at once."""
     rows = await Reader(database.read).usage(UsageQuery(get_args(Dimension)))
-    assert len(rows) == 5
+    assert len(orjson.loads(orjson.dumps(rows))) == 5
     assert {found["day"] for found in rows} == {"2027-01-15", "2027-01-16"}
 
 
@@ -79,6 +80,7 @@ async def test_usage_since(database: Database) -> None:
 async def test_savings(database: Database) -> None:
     """Predictions by how they turned out, tools by what became of them."""
     (acme,) = await Reader(database.read).savings(UsageQuery((), "acme"))
+    assert orjson.dumps(acme)
     assert (acme["turns"], acme["deferred"], acme["hits"], acme["unused"]) == (2, 464, 1, 6)
     assert acme["tokens_avoided_estimate"] == 220_000
 
