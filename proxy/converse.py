@@ -14,15 +14,15 @@ from proxy.stream.splice import Splicer
 from proxy.stream.watched import Watched
 from proxy.upstream.desk import Desk, render_call
 from proxy.upstream.headers import response_headers
-from proxy.upstream.rounds import Completed, Hooks, Rounds, Spoken
+from proxy.upstream.rounds import Completed, Report, Rounds, Spoken
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSONObject
 
 EVENT_STREAM = b"text/event-stream"
 
 
-class Conversation:
-    """One turn whose tools are deferred, from its first round to its books."""
+class Host:
+    """The turn around its rounds: what they send, report, remember and explain."""
 
     def __init__(
         self, draft: Draft, dispatch: Dispatch, drafter: Drafter, account: Account
@@ -31,67 +31,76 @@ class Conversation:
         self._dispatch = dispatch
         self._drafter = drafter
         self._account = account
-        self._desk = Desk(draft.brief)
-        self._rounds = Rounds(
-            self._desk, Hooks(self._send, account.enter, self._finish, self._explain)
-        )
+        self.desk = Desk(draft.brief)
 
-    async def reply(self) -> Reply:
-        """The reply, which is a stream when the client asked for one and the upstream gave one.
+    async def send(self, body: bytes) -> UpstreamResponse:
+        """Makes the next round's call."""
+        return await self._dispatch.send(self._draft.opened, body, self.desk.round + 1)
 
-        Raises UpstreamError when there is none.
-        """
-        overhead = (time.perf_counter() - self._account.clock) * 1000
-        try:
-            first = await self._rounds.open()
-            if self._draft.brief.stream and _is_stream(first):
-                return self._stream(first, overhead)
-            completed = await self._rounds.complete(first)
-        except BaseException as error:
-            self._account.close(outcome_of(error))
-            raise
-        self._account.close("ok" if completed.spoken else f"http_{completed.status}")
-        return _whole(completed, self._account.plan, self._desk.round, overhead)
+    def report(self, report: Report) -> None:
+        """Books a call."""
+        self._account.enter(report)
 
-    def _stream(self, first: UpstreamResponse, overhead: float) -> Reply:
-        async def end(outcome: str) -> None:
-            self._rounds.abandon(outcome)
-            self._account.close("failed" if outcome == "ok" else outcome)
-            await first.aclose()
-
-        headers = response_headers(first.headers, altered=True)
-        headers.extend(facts_of(self._account.plan, overhead))
-        chunks = self._rounds.stream(first, _make_splicer(self._draft))
-        return Reply(first.status, headers, Watched(chunks, end), pings=True)
-
-    async def _send(self, body: bytes) -> UpstreamResponse:
-        return await self._dispatch.send(self._draft.opened, body, self._desk.round + 1)
-
-    async def _finish(self, spoken: Spoken) -> None:
-        self._account.discover(self._desk.discovered)
+    async def finish(self, spoken: Spoken) -> None:
+        """Books the turn and keeps what the client's next request will lack."""
+        self._account.discover(self.desk.discovered)
         self._draft.toolbox.usage.update(call.name for call in spoken.calls)
         await self._remember(spoken)
         self._account.close("ok", spoken)
 
-    def _explain(self) -> JSONObject | None:
+    def facts(self) -> JSONObject | None:
+        """The plan, for a client that asked for it."""
         if not self._draft.opened.policy.explain:
             return None
-        return {"usher": {**self._account.plan.describe(), "rounds": self._desk.round}}
+        return {"usher": {**self._account.plan.describe(), "rounds": self.desk.round}}
 
     async def _remember(self, spoken: Spoken) -> None:
-        """Keeps what the client does not see of this turn but its next request needs back."""
         message: JSONObject = {"role": "assistant", "content": spoken.text}
         if spoken.calls:
             message["tool_calls"] = [render_call(call) for call in spoken.calls]
-        parked = self._desk.parked
+        parked = self.desk.parked
         memento = Memento(
-            discovered=tuple(self._desk.discovered),
+            discovered=tuple(self.desk.discovered),
             before=tuple(parked.before),
             message=parked.message,
             after=tuple(parked.after),
         )
         tenant = self._draft.opened.request.caller.tenant
         await self._drafter.remember(tenant, extend_chain(self._draft.link, message), memento)
+
+
+async def converse(draft: Draft, dispatch: Dispatch, drafter: Drafter, account: Account) -> Reply:
+    """The reply, which is a stream when the client asked for one and the upstream gave one.
+
+    Raises UpstreamError when there is none.
+    """
+    host = Host(draft, dispatch, drafter, account)
+    rounds = Rounds(host.desk, host)
+    overhead = (time.perf_counter() - account.clock) * 1000
+    try:
+        first = await rounds.open()
+        if draft.brief.stream and _is_stream(first):
+            return _stream(rounds, first, draft, account, overhead)
+        completed = await rounds.complete(first)
+    except BaseException as error:
+        account.close(outcome_of(error))
+        raise
+    account.close("ok" if completed.spoken else f"http_{completed.status}")
+    return _whole(completed, account.plan, host.desk.round, overhead)
+
+
+def _stream(
+    rounds: Rounds, first: UpstreamResponse, draft: Draft, account: Account, overhead: float
+) -> Reply:
+    async def end(outcome: str) -> None:
+        rounds.abandon(outcome)
+        account.close("failed" if outcome == "ok" else outcome)
+        await first.aclose()
+
+    headers = response_headers(first.headers, altered=True)
+    headers.extend(facts_of(account.plan, overhead))
+    chunks = rounds.stream(first, _make_splicer(draft))
+    return Reply(first.status, headers, Watched(chunks, end), pings=True)
 
 
 def _whole(completed: Completed, plan: RequestPlan, rounds: int, overhead: float) -> Reply:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from proxy.account import Account
-from proxy.converse import Conversation
+from proxy.converse import converse
 from proxy.dispatch import Dispatch
 from proxy.draft import Drafter
 from proxy.errors import UpstreamTimeout
@@ -59,7 +59,7 @@ class Turn:
             if opened.policy.deferral == "observe":
                 account.plan = replace(account.plan, bypass="observe")
                 return await forward(crew.dispatch, opened, account)
-            return await Conversation(draft, crew.dispatch, crew.drafter, account).reply()
+            return await converse(draft, crew.dispatch, crew.drafter, account)
 
     async def explain(self, request: ChatRequest) -> JSONObject:
         """What would be kept, deferred and predicted, and why; nothing is sent."""

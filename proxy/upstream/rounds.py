@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import orjson
 
@@ -20,8 +21,6 @@ from proxy.wire import Headers, JSONObject
 GRACE_SECONDS = 2.0
 """How long the usage chunk may take after the finish reason; some servers never close."""
 DONE = b"[DONE]"
-
-Send = Callable[[bytes], Awaitable[UpstreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +69,31 @@ class _Round:
     outcome: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What the rounds of a turn do beyond themselves.
+class Host(Protocol):
+    """What rounds need of the turn around them.
 
-    `send` makes one upstream call. `report` hears of each, also when it failed or the client went.
-    `finish` is called once with what the client saw, before its last bytes. `facts` are members
-    that the reply, or a stream's finish chunk, gets on top.
+    It must not hold the rounds: a cycle would keep the turn's body until the next collection.
     """
 
-    send: Send
-    report: Callable[[Report], None]
-    finish: Callable[[Spoken], Awaitable[None]]
-    facts: Callable[[], JSONObject | None]
+    async def send(self, body: bytes) -> UpstreamResponse:
+        """Makes one upstream call."""
+
+    def report(self, report: Report) -> None:
+        """Hears of each call, also when it failed or the client went."""
+
+    async def finish(self, spoken: Spoken) -> None:
+        """Hears once what the client saw, before its last bytes."""
+
+    def facts(self) -> JSONObject | None:
+        """Members that the reply, or a stream's finish chunk, gets on top."""
 
 
 class Rounds:
     """Runs the rounds of one turn, streaming or not."""
 
-    def __init__(self, desk: Desk, hooks: Hooks) -> None:
+    def __init__(self, desk: Desk, host: Host) -> None:
         self.desk = desk
-        self._hooks = hooks
+        self._host = host
         self._deadline = time.perf_counter() + desk.brief.settings.max_seconds
         self._usages: list[JSONObject | None] = []
         self._texts: list[str] = []
@@ -103,7 +106,7 @@ class Rounds:
         sent = len(self.desk.brief.arrangement.declared()) + self.desk.searching
         self._current = _Round(number=self.desk.round + 1, tools_sent=sent)
         try:
-            return await self._hooks.send(self.desk.body())
+            return await self._host.send(self.desk.body())
         except UpstreamError as error:
             self._close_round(error.code or "upstream_error")
             raise
@@ -128,7 +131,7 @@ class Rounds:
             settled = self._settle(answer)
             if not settled.again:
                 spoken = Spoken(self._join_texts(), settled.calls)
-                await self._hooks.finish(spoken)
+                await self._host.finish(spoken)
                 body = self._render(body, head, spoken, answer)
                 return Completed(response.status, response.headers, body, spoken)
             response = await self.open()
@@ -167,8 +170,8 @@ class Rounds:
                 continue
             held = [call for call in settled.calls if call.name not in visible]
             ending = splicer.release(held)
-            await self._hooks.finish(Spoken(splicer.text, settled.calls))
-            yield ending + splicer.finish(sum_usage(self._usages), self._hooks.facts())
+            await self._host.finish(Spoken(splicer.text, settled.calls))
+            yield ending + splicer.finish(sum_usage(self._usages), self._host.facts())
 
     async def _open_next(self) -> UpstreamResponse:
         """Sends a further round of a stream; an upstream that refuses it raises UpstreamRefused."""
@@ -249,7 +252,7 @@ class Rounds:
         if current.outcome is not None:
             return
         current.outcome = outcome
-        self._hooks.report(
+        self._host.report(
             Report(
                 context=current.context,
                 round=current.number,
@@ -264,7 +267,7 @@ class Rounds:
 
     def _render(self, body: bytes, head: JSONObject, spoken: Spoken, answer: Answer) -> bytes:
         """The last round's body; its own bytes when nothing in it has to change."""
-        facts = self._hooks.facts()
+        facts = self._host.facts()
         if self.desk.round == 1 and list(spoken.calls) == answer.calls and facts is None:
             return body
         reply = {**orjson.loads(body), **(facts or {})}
