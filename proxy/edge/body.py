@@ -105,17 +105,16 @@ def _inflate(body: bytes, wbits: int, room: int) -> tuple[bytes, bytes]:
 
 def _unbrotli(body: bytes, cap: int) -> bytes:
     decoder = brotli.Decompressor()
-    pieces: list[bytes] = [decoder.process(body, output_buffer_limit=STEP)]
-    size = len(pieces[0])
+    pieces: list[bytes] = []
+    size = 0
     while not decoder.is_finished():
+        piece = decoder.process(b"" if pieces else body, output_buffer_limit=STEP)
+        if not piece and pieces:
+            raise EOFError
+        size += len(piece)
         if size > cap:
             raise too_large(cap)
-        if decoder.can_accept_more_data():
-            raise EOFError
-        pieces.append(decoder.process(b"", output_buffer_limit=STEP))
-        size += len(pieces[-1])
-    if size > cap:
-        raise too_large(cap)
+        pieces.append(piece)
     return b"".join(pieces)
 
 

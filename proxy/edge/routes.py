@@ -143,7 +143,9 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
             return _response(NotFound(f"Unknown request URL: {asked}."))
         case 405:
             return _response(MethodNotAllowed(f"Not allowed here: {asked}."))
-    return _response(BadRequest("The request could not be read."))
+    refusal = BadRequest("The request could not be read.")
+    refusal.status = status
+    return _response(refusal)
 
 
 async def _apologise(request: Request, _: Exception) -> Response:

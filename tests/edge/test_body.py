@@ -80,6 +80,13 @@ async def test_codings_are_undone(name: str, pack: Callable[[bytes], bytes]) -> 
 
 
 @pytest.mark.parametrize(("name", "pack"), PACKERS)
+async def test_large_bodies_are_undone(name: str, pack: Callable[[bytes], bytes]) -> None:
+    """A body of several megabytes comes out whole."""
+    text = TEXT * 1500
+    assert await decode_body(pack(text), name.encode(), len(text)) == text
+
+
+@pytest.mark.parametrize(("name", "pack"), PACKERS)
 async def test_bombs_stop_at_the_cap(name: str, pack: Callable[[bytes], bytes]) -> None:
     """A small body that unpacks to 16 MiB is refused without unpacking it."""
     bomb = pack(bytes(16 * MEGABYTE))

@@ -135,6 +135,25 @@ async def test_client_gone_inside_a_stream_closes_its_source() -> None:
     assert client.answered.body == b"data: 1\n\n"
 
 
+async def test_failure_behind_a_client_that_is_gone_is_no_answer() -> None:
+    """What breaks because the client left is neither answered nor counted as the upstream's."""
+
+    async def chat(_: ChatRequest) -> Reply:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            raise UpstreamTimeout("It was interrupted.")
+
+    rig, client = Rig(chat), Client(b"{}")
+    client.leave()
+    await client.ask(rig.app, "POST", CHAT)
+    assert client.answered.status == 0
+    assert (
+        'usher_upstream_errors_total{kind="upstream_timeout"} 0.0'
+        in rig.metrics.render()[0].decode()
+    )
+
+
 async def test_stopping_server_ends_waiting_requests_with_503() -> None:
     """A request that never got an answer is told to try again."""
 

@@ -2,6 +2,7 @@
 
 import orjson
 import pytest
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -104,3 +105,15 @@ async def test_bug_in_an_extra_route_is_a_clean_500() -> None:
         await client.ask(app, "GET", "/usher/broken")
     assert client.answered.status == 500
     assert orjson.loads(client.answered.body)["error"]["message"] == "The gateway failed."
+
+
+async def test_refusal_of_the_framework_keeps_its_status() -> None:
+    """What Starlette refuses by itself has OpenAI's shape, too."""
+
+    async def refused(_: Request) -> Response:
+        raise HTTPException(422)
+
+    app = Rig(extras=Extras([Route("/usher/odd", refused)])).app
+    answered = await ask(app, "GET", "/usher/odd")
+    assert answered.status == 422
+    assert orjson.loads(answered.body)["error"]["type"] == "invalid_request_error"
