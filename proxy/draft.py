@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from proxy.advise import Adviser, Scene
 from proxy.plan.chain import chain_hashes
 from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
@@ -60,8 +61,11 @@ class Draft:
 class Drafter:
     """Plans requests: reads them, finds their toolbox and what is stored of their conversation."""
 
-    def __init__(self, settings: Settings, shelf: Shelf, store: Store) -> None:
+    def __init__(
+        self, settings: Settings, shelf: Shelf, store: Store, adviser: Adviser | None = None
+    ) -> None:
         self._settings = settings
+        self._adviser = adviser
         self._targets = Targets(settings)
         self._shelf = shelf
         self._store = store
@@ -100,6 +104,10 @@ class Drafter:
         predicts = opened.policy.prediction == "on" and (
             delivery == "append" or speculates(settings, opened.model)
         )
+        advice: Mapping[int, tuple[str, ...]] = {}
+        if self._adviser is not None and predicts:
+            scene = Scene(opened.request, toolbox, history, messages, links)
+            advice = await self._adviser.advise(scene)
         forced = "required" in (choice.kind, choice.mode)
         arrangement = arrange(
             toolbox,
@@ -107,7 +115,7 @@ class Drafter:
             Wishes(
                 choice, opened.policy.keep, delivery, settings.max_surfaced, settings.eager_chars
             ),
-            lambda cue: toolbox.predict(cue, forced=forced).names if predicts else (),
+            _Predictor(toolbox, advice, predicts, forced),
             {position: memento.discovered for position, memento in mementos.items()},
         )
         if not arrangement.pool:
@@ -159,6 +167,24 @@ class Drafter:
         if not envelope.spliceable:
             return "keys"
         return _reason_of_parameters(envelope)
+
+
+@dataclass(frozen=True, slots=True)
+class _Predictor:
+    """What to ship at a moment of the conversation: the judge's choice, else the ranker's."""
+
+    toolbox: Toolbox
+    advice: Mapping[int, tuple[str, ...]]
+    on: bool
+    forced: bool
+
+    def __call__(self, asked: Asked) -> Sequence[str]:
+        if not self.on:
+            return ()
+        judged = self.advice.get(asked.position)
+        return (
+            self.toolbox.predict(asked.cue, forced=self.forced).names if judged is None else judged
+        )
 
 
 def _reason_of_parameters(envelope: Envelope) -> str | None:

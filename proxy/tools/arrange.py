@@ -7,11 +7,10 @@ from proxy.tools.catalog import Tool
 from proxy.tools.choice import Choice
 from proxy.tools.defer import cap_surfaced, find_mentions, matches, render_tools
 from proxy.tools.delivery import Delivery
-from proxy.tools.history import History, Surfaced, fold_surfaced
-from proxy.tools.predict import Cue
+from proxy.tools.history import Asked, History, Surfaced, fold_surfaced
 from proxy.tools.toolbox import Toolbox
 
-Predict = Callable[[Cue], Sequence[str]]
+Predict = Callable[[Asked], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +130,5 @@ def _chars(tools: Iterable[Tool]) -> int:
     return sum(len(tool.raw) for tool in tools)
 
 
-def _nothing(_: Cue) -> Sequence[str]:
+def _nothing(_: Asked) -> Sequence[str]:
     return ()

@@ -149,7 +149,7 @@ def read_history(messages: Sequence[JSONObject]) -> History:
 
 def fold_surfaced(
     history: History,
-    predict: Callable[[Cue], Sequence[str]],
+    predict: Callable[[Asked], Sequence[str]],
     known: Container[str],
     discovered: Mapping[int, Sequence[str]],
 ) -> Surfaced:
@@ -161,7 +161,7 @@ def fold_surfaced(
     surfaced = Surfaced()
     for event in history.events:
         if isinstance(event, Asked):
-            surfaced.guessed = tuple(name for name in predict(event.cue) if name in known)
+            surfaced.guessed = tuple(name for name in predict(event) if name in known)
             new = surfaced.add(surfaced.guessed, surfaced.predicted)
             if new:
                 surfaced.arrivals[event.position] = new

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from proxy.tools.arrange import Arrangement, Wishes, arrange
 from proxy.tools.choice import Choice
-from proxy.tools.history import read_history
-from proxy.tools.predict import Cue
+from proxy.tools.history import Asked, read_history
 from proxy.wire import JSONObject
 from tests.tools.samples import city_tools, function, toolbox
 
@@ -13,7 +12,7 @@ _USER: JSONObject = {"role": "user", "content": "hi"}
 _BOX = toolbox(*city_tools(), {"type": "custom", "custom": {"name": "grammar"}})
 
 
-def _predict(_: Cue) -> Sequence[str]:
+def _predict(_: Asked) -> Sequence[str]:
     return ("mail_send", "grammar")
 
 

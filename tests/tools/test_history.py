@@ -24,8 +24,8 @@ def _result(name: str) -> JSONObject:
     return {"role": "tool", "tool_call_id": f"id-{name}", "content": "done"}
 
 
-def _predict(cue: Cue) -> list[str]:
-    return [word for word in cue.newest_user.split() if not cue.results]
+def _predict(asked: Asked) -> list[str]:
+    return [word for word in asked.cue.newest_user.split() if not asked.cue.results]
 
 
 def test_a_cue_holds_the_end_of_the_conversation() -> None:
