@@ -158,14 +158,20 @@ class _Connector(aiohttp.TCPConnector):
         while True:
             connection = await super().connect(req, traces, timeout)
             protocol = connection.protocol
-            if protocol is None or protocol not in self._used:
+            if protocol not in self._used or not _has_news(connection.transport):
                 break
-            if not _has_news(protocol.transport):
-                return connection
             connection.close()
         if protocol is not None:
             self._used.add(protocol)
+        connection.add_callback(partial(_drop_unsent, connection))
         return connection
+
+
+def _drop_unsent(connection: Connection) -> None:
+    """On release, keep no half-sent request alive: a close would wait until the rest is taken."""
+    transport = connection.transport
+    if transport is not None and transport.get_write_buffer_size():
+        transport.abort()
 
 
 def _has_news(transport: asyncio.Transport | None) -> bool:

@@ -6,8 +6,9 @@
 
 A script is a list of steps, one script per request in order of arrival. A step is bytes to write
 or a control: `Wait`, `Drip`, `CUT` (orderly close), `RST`, `HANG` (never close), `CLOSE_ON_NEXT`.
-A script that starts with `EARLY` runs before the request's body is read, with `DEAF` instead of
-reading it. After a script's last step the connection stays open for the next request.
+A script that starts with `EARLY` runs before the request's body is read; one that starts with
+`DEAF` takes nothing more off the wire until `HEAR`. After a script's last step the connection
+stays open for the next request.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, cast
 
 
 class Control(Enum):
@@ -29,6 +30,7 @@ class Control(Enum):
     CLOSE_ON_NEXT = auto()
     EARLY = auto()
     DEAF = auto()
+    HEAR = auto()
 
 
 CUT = Control.CUT
@@ -37,6 +39,7 @@ HANG = Control.HANG
 CLOSE_ON_NEXT = Control.CLOSE_ON_NEXT
 EARLY = Control.EARLY
 DEAF = Control.DEAF
+HEAR = Control.HEAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class ScriptedUpstream:
     ) -> None:
         self.requests: list[Received] = []
         self.connections = 0
+        self.taken = 0
+        """Bytes read off all connections."""
         self._scripts = list(scripts)
         self._answer = answer
         self._tasks: list[asyncio.Task[None]] = []
@@ -163,11 +168,11 @@ class _Connection(asyncio.Protocol):
         self._gone = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not declared as one
         self._upstream.opened(self)
 
     def data_received(self, data: bytes) -> None:
+        self._upstream.taken += len(data)
         self._reader.feed_data(data)
 
     def eof_received(self) -> bool:
@@ -244,6 +249,8 @@ class _Connection(asyncio.Protocol):
                     await asyncio.sleep(step.seconds)
                 case Control.EARLY | Control.DEAF:
                     pass
+                case Control.HEAR:
+                    self._transport.resume_reading()
                 case _:
                     await self._end(step)
                     return False

@@ -23,6 +23,7 @@ from tests.fakes.scripted import (
     DEAF,
     EARLY,
     HANG,
+    HEAR,
     RST,
     Drip,
     Received,
@@ -40,6 +41,13 @@ from tests.fakes.scripted import (
 )
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Both event loops: they differ in how they report hang-ups."""
+    return "asyncio", {"use_uvloop": request.param == "uvloop"}
+
 
 FIELDS: Headers = [
     (b"content-type", b"application/json"),
@@ -336,7 +344,7 @@ async def test_upstream_that_takes_no_body_times_out(transport: Transport) -> No
     """An upstream that stops reading our upload does not hold us for ever."""
     async with ScriptedUpstream([DEAF, HANG]) as upstream:
         with pytest.raises(UpstreamTimeout):
-            await transport.send(post(upstream.url, bytes(64_000_000), idle=0.2))
+            await transport.send(post(upstream.url, bytes(32_000_000), idle=0.2))
 
 
 async def test_slow_client_is_not_the_upstreams_silence(transport: Transport) -> None:
@@ -382,6 +390,19 @@ async def test_cancelled_before_the_answer_disconnects(transport: Transport) -> 
         request = await upstream.received()
         sending.cancel()
         await asyncio.wait_for(request.gone.wait(), 1)
+
+
+async def test_cancelled_inside_the_request_sends_no_more(transport: Transport) -> None:
+    """When the caller goes during an upload that stalls, the rest is dropped, not sent later."""
+    body = bytes(32_000_000)
+    script: list[Step] = [DEAF, Wait(0.2), HEAR, HANG]
+    async with ScriptedUpstream(script) as upstream, asyncio.TaskGroup() as tasks:
+        sending = tasks.create_task(transport.send(post(upstream.url, body)))
+        request = await upstream.received()
+        await asyncio.sleep(0.1)
+        sending.cancel()
+        await asyncio.wait_for(request.gone.wait(), 2)
+    assert upstream.taken < len(body)
 
 
 async def test_cancelled_inside_the_answer_disconnects(transport: Transport) -> None:
@@ -499,9 +520,15 @@ async def test_unknown_host_is_a_connect_error(transport: Transport) -> None:
 
 async def test_broken_tls_is_a_connect_error(transport: Transport) -> None:
     """A server that does not speak TLS accepted nothing."""
-    async with ScriptedUpstream() as upstream:
+
+    async def answer_plainly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(400))
+        writer.close()
+
+    async with await asyncio.start_server(answer_plainly, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
         with pytest.raises(ConnectFailed):
-            await transport.send(post(f"https://127.0.0.1:{upstream.port}/v1"))
+            await transport.send(post(f"https://127.0.0.1:{port}/v1"))
 
 
 async def test_silent_tls_server_is_a_connect_error(transport: Transport) -> None:
