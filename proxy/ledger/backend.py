@@ -18,6 +18,10 @@ class Refused(Failure):
     """The server answered, and said no: a wrong password, a database that does not exist."""
 
 
+class Rejected(Failure):
+    """A line is wrong, not the database: the same batch will never go in."""
+
+
 class Backend(Protocol):
     """An open database with the schema of this version. Each method may raise Failure."""
 

@@ -8,11 +8,11 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import Connection, Executable, Table
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Failure, Refused
+from proxy.ledger.backend import Failure, Refused, Rejected
 from proxy.ledger.encode import Encoded
 from proxy.ledger.location import HEAD, check_version, public_url, sqlite_path
 from proxy.ledger.reader import Reader
@@ -72,6 +72,8 @@ class Database:
             async with self._engine.connect() as connection:
                 yield connection
         except SQLAlchemyError as error:
+            if _blames_a_line(error):
+                raise Rejected(f"ledger.url: {public_url(self._url)}: a line is wrong") from error
             raise Refused(describe_failure(self._url, error)) from error
         except (OSError, TimeoutError) as error:
             raise Failure(describe_failure(self._url, error)) from error
@@ -104,6 +106,12 @@ def describe_failure(url: str, error: Exception) -> str:
     # The asyncpg adapter puts the name of the driver's class in front.
     text = str(cause).partition("\n")[0].rpartition("'>: ")[2]
     return f"ledger.url: {public_url(url)}: {text or type(error).__name__}"
+
+
+def _blames_a_line(error: SQLAlchemyError) -> bool:
+    """Asyncpg finds some bad values before the server sees them, and calls that by its own name."""
+    cause = getattr(getattr(error, "orig", None), "__cause__", None)
+    return isinstance(error, IntegrityError | DataError) or type(cause).__name__ == "DataError"
 
 
 def _create_engine(url: str) -> AsyncEngine:

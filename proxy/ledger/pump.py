@@ -1,16 +1,16 @@
-"""The writer's side: batches out of the queue, into the backend, however long that takes."""
+"""The writer's side: batches out of the queue, into the database, however long that takes."""
 
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Backend, Failure
+from proxy.ledger.backend import Backend, Failure, Rejected
 from proxy.ledger.connect import open_backend
-from proxy.ledger.encode import encode
+from proxy.ledger.encode import Encoded, encode
 from proxy.ledger.queue import Batch, Queue
 from proxy.ledger.retention import delete_old
 from proxy.ledger.status import Options, Status
@@ -49,7 +49,7 @@ class Pump:
         await done.wait()
 
     async def run(self, opened: Callable[[Backend], None]) -> None:
-        """Open the backend, say so, and write until closed."""
+        """Open the database, say so, and write until closed."""
         backend = await self._open()
         if backend is None:
             return
@@ -60,7 +60,7 @@ class Pump:
             await backend.aclose()
 
     async def _open(self) -> Backend | None:
-        """The backend, as soon as it lets itself be opened; None when closed before that."""
+        """The database, as soon as it lets itself be opened; None when closed before that."""
         pause = self._options.flush_seconds
         while True:
             try:
@@ -96,23 +96,47 @@ class Pump:
         price = self._options.price
         calls = [encode(price(row), self._writer, number) for number, row in batch.calls]
         turns = [encode(turn, self._writer, number) for number, turn in batch.turns]
-        pause = self._options.flush_seconds
         self._status.writing = len(batch)
+        try:
+            await self._insist(backend, calls, turns)
+        except Rejected:
+            for call in calls:
+                await self._write_alone(backend, [call], [])
+            for turn in turns:
+                await self._write_alone(backend, [], [turn])
+        self._status.writing = 0
+
+    async def _write_alone(
+        self, backend: Backend, calls: Sequence[Encoded], turns: Sequence[Encoded]
+    ) -> None:
+        """One line of a batch that was rejected; the one that is wrong is lost, not the others."""
+        try:
+            await self._insist(backend, calls, turns)
+        except Rejected as error:
+            self._fail(error)
+            self._lose(1)
+
+    async def _insist(
+        self, backend: Backend, calls: Sequence[Encoded], turns: Sequence[Encoded]
+    ) -> None:
+        """Try until it is written, or until it is time to give up."""
+        pause = self._options.flush_seconds
         while True:
             try:
                 await backend.write(calls, turns)
+            except Rejected:
+                raise
             except Failure as error:
                 self._fail(error)
                 if self._out_of_time():
-                    self._lose(len(batch))
-                    break
+                    self._lose(len(calls) + len(turns))
+                    return
                 await self._wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
-                self._status.written += len(batch)
+                self._status.written += len(calls) + len(turns)
                 self._status.recovered()
-                break
-        self._status.writing = 0
+                return
 
     async def _prune(self, backend: Backend) -> None:
         """Delete what is too old, once an hour; what fails is tried again an hour later."""

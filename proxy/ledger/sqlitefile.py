@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Backend, Failure
+from proxy.ledger.backend import Backend, Failure, Rejected
 from proxy.ledger.encode import Encoded
 from proxy.ledger.location import HEAD, check_version, public_url, read_version, sqlite_path
 from proxy.ledger.store import Books
@@ -22,6 +22,8 @@ from proxy.ledger.usage import Row, TurnRow
 
 SCHEMA = Path(__file__).with_name("migrations") / "sqlite.sql"
 """What the migrations make of an empty file; a test keeps it so."""
+
+_BAD_LINE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError)
 
 T = TypeVar("T")
 
@@ -87,6 +89,8 @@ async def _guard(url: str, work: Callable[[], T]) -> T:
     """Off the loop, because SQLite waits for locks; what goes wrong is a Failure."""
     try:
         return await asyncio.to_thread(work)
+    except _BAD_LINE as error:
+        raise Rejected(f"ledger.url: {public_url(url)}: a line is wrong") from error
     except (sqlite3.Error, OSError) as error:
         raise Failure(f"ledger.url: {public_url(url)}: {error}") from None
 

@@ -9,7 +9,9 @@ from proxy.wire import JSON, JSONObject
 Context: TypeAlias = Literal["main", "search_round", "repair", "classification", "memory", "triage"]
 
 NANO = 1_000_000_000
-_LARGEST = 2**63 - 1
+_MOST_TOKENS = 10**12
+_MOST_NANO_USD = 10**15
+"""More than that in one call is no count and no bill; sums of these fit into 64 bits."""
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -121,7 +123,7 @@ def nano_usd(usd: JSON) -> int | None:
         nano = round(float(usd) * NANO)
     except (ValueError, OverflowError):
         return None
-    return nano if 0 <= nano <= _LARGEST else None
+    return nano if 0 <= nano <= _MOST_NANO_USD else None
 
 
 def _prompt(usage: JSONObject, cached: int | None, cache_write: int | None) -> int | None:
@@ -164,6 +166,6 @@ def _count(source: JSONObject, *names: str) -> int | None:
         value = source.get(name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
             return value
     return None

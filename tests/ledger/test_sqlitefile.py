@@ -57,7 +57,7 @@ async def test_a_batch_is_whole_or_absent(file_url: str) -> None:
     """One line that is refused takes its batch with it, and the next batch goes in."""
     backend = await SqliteFile.open(file_url)
     broken = (7, 2, 1, None, *encode(turn(), 7, 2)[4:])
-    with pytest.raises(Failure, match=r"ledger\.url: sqlite:///.*NOT NULL"):
+    with pytest.raises(Failure, match=r"ledger\.url: sqlite:///.*a line is wrong"):
         await backend.write([encode(row(), 7, 1)], [broken])
     await backend.write([encode(row(), 7, 3)], [])
     (total,) = await (await backend.books()).usage(UsageQuery(()))

@@ -58,7 +58,7 @@ def test_no_usage(usage: JSON) -> None:
     assert read_usage(usage) == NO_TOKENS
 
 
-@pytest.mark.parametrize("broken", [-1, True, "12", 1.5, float("nan"), 2**63, [], {}])
+@pytest.mark.parametrize("broken", [-1, True, "12", 1.5, float("nan"), 10**13, 2**64, [], {}])
 def test_a_broken_number_is_unknown_and_the_others_count(broken: JSON) -> None:
     """One bad field costs only itself."""
     usage = {"prompt_tokens": broken, "completion_tokens": 5, "prompt_tokens_details": broken}
