@@ -37,6 +37,11 @@ class KeyPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     memory: Literal["off", "read", "write", "full"] | None = None
     triage: Literal["off", "on", "shadow"] | None = None
 
+    def wishes(self) -> dict[str, str]:
+        """What is fixed, under the names that `x-usher-…` headers have."""
+        fixed: dict[str, str] = msgspec.to_builtins(self)
+        return fixed
+
 
 NO_POLICY = KeyPolicy()
 
@@ -79,6 +84,12 @@ class GatewayKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     def allows(self, model: str) -> bool:
         """Whether the key may use a model."""
         return not self.models or any(fnmatchcase(model, glob) for glob in self.models)
+
+    def speaks_for(self, named: str | None) -> str | None:
+        """The user of a request that names one: the key's own, the named one if it is believed."""
+        if self.user is not None:
+            return self.user
+        return named if self.trust_user else None
 
 
 def new_secret() -> tuple[str, Proof]:

@@ -70,3 +70,17 @@ def test_defaults() -> None:
     assert (key.limits, key.policy, key.admin, key.trust_user) == (
         Limits(), KeyPolicy(), False, False,
     )  # fmt: skip
+
+
+def test_whose_request_it_is() -> None:
+    """A bound key is nobody else's; a name counts only when the key is trusted with it."""
+    _, proof = new_secret()
+    assert GatewayKey("a", proof, 0.0, user="u1", trust_user=True).speaks_for("u2") == "u1"
+    assert GatewayKey("a", proof, 0.0, trust_user=True).speaks_for("u2") == "u2"
+    assert GatewayKey("a", proof, 0.0).speaks_for("u2") is None
+
+
+def test_fixed_wishes() -> None:
+    """Only what is fixed."""
+    assert KeyPolicy(memory="off", defer="all").wishes() == {"memory": "off", "defer": "all"}
+    assert KeyPolicy().wishes() == {}
