@@ -10,7 +10,9 @@ from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import RequestPlan
 from proxy.upstream.rounds import Report, Spoken
-from proxy.wire import JSONObject
+from proxy.wire import Headers, JSONObject
+
+REQUEST_ID = b"x-request-id"
 
 
 @dataclass(slots=True)
@@ -30,6 +32,16 @@ class Account:
     clock: float = field(default_factory=time.perf_counter)
     rounds: int = 0
     closed: bool = False
+    request_id: str = ""
+
+    def __post_init__(self) -> None:
+        self.request_id = self.request.request_id
+
+    def adopt(self, headers: Headers) -> None:
+        """Takes over the upstream's request id: it is the one that the client gets to see."""
+        found = next((value for name, value in headers if name.lower() == REQUEST_ID), b"")
+        if found and self.rounds == 0:
+            self.request_id = found.decode("latin-1")
 
     def enter_single(
         self, outcome: str, usage: JSONObject | None = None, model: str | None = None
@@ -46,7 +58,7 @@ class Account:
         caller = self.request.caller
         self.ledger.record(
             Row(
-                request_id=self.request.request_id,
+                request_id=self.request_id,
                 tenant=caller.tenant,
                 key=caller.key,
                 user=caller.user,
@@ -89,7 +101,7 @@ class Account:
             self._count(hits, unused, missed)
         self.ledger.record_turn(
             TurnRow(
-                request_id=self.request.request_id,
+                request_id=self.request_id,
                 tenant=caller.tenant,
                 key=caller.key,
                 user=caller.user,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.applications import Starlette
+from structlog.typing import FilteringBoundLogger
 
 from proxy.advise import Adviser
 from proxy.background import Background
@@ -32,7 +33,8 @@ from proxy.observe.metrics import Metrics
 from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import MemoryStore, Store
-from proxy.tools.rank import build_lexical
+from proxy.tools.lexical import build_lexical
+from proxy.tools.semantic import Semantic, has_semantic
 from proxy.turn import Crew, Turn
 from proxy.upstream.aiohttp_transport import AiohttpTransport
 from proxy.upstream.httpx_transport import HttpxTransport
@@ -69,8 +71,12 @@ def build_gateway(
     background = Background(log)
     judges = Judges(settings, Around(ways, prices, ledger.record, log, os.environ))
     targets = Targets(settings)
+    semantic = _make_semantic(settings, data, log)
     shelf = Shelf(
-        settings.deferral, settings.prediction, build_lexical, settings.caches.catalogue_bytes
+        settings.deferral,
+        settings.prediction,
+        semantic.build if semantic else build_lexical,
+        settings.caches.catalogue_bytes,
     )
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
     dispatch = Dispatch(settings.upstream, ways)
@@ -87,6 +93,8 @@ def build_gateway(
             yield
             watch.cancel()
         await background.drain(settings.server.drain_seconds)
+        if semantic is not None:
+            await asyncio.to_thread(semantic.close)
         for transport in ways.values():
             with suppress(OSError):
                 await transport.aclose()
@@ -100,6 +108,13 @@ def build_gateway(
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes, lifespan))
     return Gateway(app, edge.gate, turn, ledger, metrics)
+
+
+def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) -> Semantic | None:
+    """The ranker by meaning, when it is wanted and its extra is installed."""
+    if settings.prediction.ranker == "lexical" or not has_semantic():
+        return None
+    return Semantic(data / "vectors", lambda reason: log.warning("semantic_off", reason=reason))
 
 
 def _make_adviser(

@@ -2,13 +2,12 @@
 
 import time
 
-from proxy.account import Account
+from proxy.account import REQUEST_ID, Account
 from proxy.dispatch import Dispatch
 from proxy.draft import Draft, Drafter
 from proxy.facts import content_type, facts_of, outcome_of
 from proxy.plan.chain import extend_chain
 from proxy.plan.exchange import Reply
-from proxy.plan.plan import RequestPlan
 from proxy.plan.weave import Memento
 from proxy.stream.splice import Splicer
 from proxy.stream.watched import Watched
@@ -79,6 +78,7 @@ async def converse(draft: Draft, dispatch: Dispatch, drafter: Drafter, account: 
     overhead = (time.perf_counter() - account.clock) * 1000
     try:
         first = await rounds.open()
+        account.adopt(first.headers)
         if draft.brief.stream and _is_stream(first):
             return _stream(rounds, first, draft, account, overhead)
         completed = await rounds.complete(first)
@@ -86,7 +86,7 @@ async def converse(draft: Draft, dispatch: Dispatch, drafter: Drafter, account: 
         account.close(outcome_of(error))
         raise
     account.close("ok" if completed.spoken else f"http_{completed.status}")
-    return _whole(completed, account.plan, host.desk.round, overhead)
+    return _whole(completed, account, host.desk.round, overhead)
 
 
 def _stream(
@@ -103,9 +103,11 @@ def _stream(
     return Reply(first.status, headers, Watched(chunks, end), pings=True)
 
 
-def _whole(completed: Completed, plan: RequestPlan, rounds: int, overhead: float) -> Reply:
+def _whole(completed: Completed, account: Account, rounds: int, overhead: float) -> Reply:
     headers = response_headers(completed.headers, altered=True)
-    headers.extend(facts_of(plan, overhead))
+    headers = [(name, value) for name, value in headers if name != REQUEST_ID]
+    headers.append((REQUEST_ID, account.request_id.encode("latin-1")))
+    headers.extend(facts_of(account.plan, overhead))
     headers.append((b"x-usher-rounds", str(rounds).encode()))
     return Reply(completed.status, headers, completed.body)
 

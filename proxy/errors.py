@@ -3,8 +3,11 @@
 UsherError
 ├── ConfigError            a setting is wrong; one line for the operator
 ├── BadRequest             400  the caller sent something Usher itself must refuse
+│   ├── MethodNotAllowed   405  the URL exists, for another method
 │   ├── BodyTooLarge       413
-│   └── UnsupportedEncoding 415
+│   ├── UnsupportedEncoding 415
+│   ├── HeadersTooLarge    431
+│   └── NotOffered         501  the API has it, Usher does not forward it
 ├── Unauthorized           401  no key, or one that is not ours
 ├── Forbidden              403  a valid key that may not do this
 ├── NotFound               404
@@ -63,6 +66,13 @@ class BadRequest(UsherError):
     type = "invalid_request_error"
 
 
+class MethodNotAllowed(BadRequest):
+    """The URL exists, for another method."""
+
+    status = 405
+    code = "method_not_allowed"
+
+
 class BodyTooLarge(BadRequest):
     """The request body is over the configured limit."""
 
@@ -75,6 +85,20 @@ class UnsupportedEncoding(BadRequest):
 
     status = 415
     code = "unsupported_content_encoding"
+
+
+class HeadersTooLarge(BadRequest):
+    """The request line and headers are over the limit."""
+
+    status = 431
+    code = "headers_too_large"
+
+
+class NotOffered(BadRequest):
+    """Something that the API has and Usher does not forward."""
+
+    status = 501
+    code = "not_implemented"
 
 
 class Unauthorized(UsherError):

@@ -30,6 +30,7 @@ async def forward(dispatch: Dispatch, opened: Opened, account: Account) -> Reply
         account.enter_single(outcome_of(error))
         account.close(outcome_of(error))
         raise
+    account.adopt(response.headers)
     headers = response_headers(response.headers)
     headers.extend(facts_of(account.plan, overhead))
     meter = Meter(content_type(response.headers))

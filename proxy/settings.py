@@ -89,7 +89,7 @@ class Deferral(Section):
         24_000, ge=0, description="Characters of schema from which deferral starts."
     )
     small_chars: int = Field(
-        200, ge=0, description="A schema under this many characters may stay, see eager_chars."
+        300, ge=0, description="A tool under this many characters in all stays, see eager_chars."
     )
     eager_chars: int = Field(
         4_000, ge=0, description="Characters of small schemas that stay in the prompt in all."

@@ -5,7 +5,16 @@ import inspect
 import pytest
 
 from proxy import errors
-from proxy.errors import RateLimited, UpstreamError, UpstreamRefused, UsherError
+from proxy.errors import (
+    BadRequest,
+    HeadersTooLarge,
+    MethodNotAllowed,
+    NotOffered,
+    RateLimited,
+    UpstreamError,
+    UpstreamRefused,
+    UsherError,
+)
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind is not object]
 ERRORS = [kind for kind in TREE if issubclass(kind, UsherError)]
@@ -51,3 +60,19 @@ def test_upstream_failures_are_one_family() -> None:
     """Whoever catches UpstreamError catches each way in which an upstream fails."""
     family = {kind.__name__ for kind in ERRORS if issubclass(kind, UpstreamError)}
     assert {"ConnectFailed", "UpstreamTimeout", "StreamTruncated"} <= family
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        (MethodNotAllowed, 405, "method_not_allowed"),
+        (HeadersTooLarge, 431, "headers_too_large"),
+        (NotOffered, 501, "not_implemented"),
+    ],
+)
+def test_refusal_has_its_status_and_code(kind: type[BadRequest], status: int, code: str) -> None:
+    """SDKs tell refusals apart by status, people by code."""
+    refusal = kind("No.")
+    assert refusal.status == status
+    assert refusal.body()["error"]["code"] == code
+    assert refusal.body()["error"]["type"] == "invalid_request_error"

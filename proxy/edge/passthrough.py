@@ -10,9 +10,9 @@ from starlette.types import Message, Receive, Scope, Send
 from proxy.edge.body import read_body
 from proxy.edge.exchange import Edge, Exchange
 from proxy.edge.paths import Place
-from proxy.edge.refusals import NotOffered
 from proxy.edge.tee import Tee
 from proxy.edge.watch import ClientGone
+from proxy.errors import NotOffered
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import Row, read_usage
 from proxy.plan.exchange import Reply

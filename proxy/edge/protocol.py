@@ -12,9 +12,8 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
-from proxy.edge.refusals import HeadersTooLarge
 from proxy.edge.respond import error_body
-from proxy.errors import BadRequest, UsherError
+from proxy.errors import BadRequest, HeadersTooLarge, UsherError
 
 MAX_HEAD_BYTES = 64 * 1024
 _OFFER = re.compile(rb"(?i)\r\nupgrade:(?![ \t]*websocket)")

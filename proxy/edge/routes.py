@@ -17,9 +17,8 @@ from proxy.edge.exchange import Edge
 from proxy.edge.health import health_routes
 from proxy.edge.passthrough import Forward, Passthrough
 from proxy.edge.paths import USUAL, Place, locate
-from proxy.edge.refusals import MethodNotAllowed
 from proxy.edge.respond import error_reply
-from proxy.errors import BadRequest, NotFound, UsherError
+from proxy.errors import BadRequest, MethodNotAllowed, NotFound, UsherError
 from proxy.plan.exchange import ChatRequest, Reply
 
 Chat = Callable[[ChatRequest], Awaitable[Reply]]

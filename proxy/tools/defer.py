@@ -107,4 +107,4 @@ def _reason_to_stay(tool: Tool, catalogue: Catalogue, settings: Deferral) -> str
 def _is_small(tool: Tool, settings: Deferral) -> bool:
     if tool.defer_loading or matches(tool.name, settings.defer):
         return False
-    return len(tool.parameters or b"") < settings.small_chars
+    return len(tool.raw) < settings.small_chars
