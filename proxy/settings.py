@@ -127,6 +127,9 @@ class Deferral(Section):
     search_name: str = Field("tool_search", description="Name of the search tool.")
     search_limit: int = Field(5, ge=1, le=10, description="Most results per query.")
     search_max_new: int = Field(12, ge=1, description="Most tools one search may load.")
+    search_max_chars: int = Field(
+        8_000, ge=0, description="Characters of schema one search may load beyond its best find."
+    )
     max_rounds: int = Field(4, ge=1, le=20, description="Most hidden rounds before a final one.")
     max_seconds: float = Field(120.0, gt=0, description="Seconds after which rounds end.")
     max_prompt_growth: float = Field(

@@ -44,11 +44,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Most results per query, most new tools, and whether the text carries whole schemas."""
+    """Most results per query, most new tools, and whether the text carries whole schemas.
+
+    `chars` bounds the schema that one search loads: large tools behind the best are only named.
+    """
 
     per_query: int
     new: int
     schemas: bool
+    chars: int | None
 
 
 def parse_arguments(arguments: str) -> Query:
@@ -99,9 +103,11 @@ def search(  # noqa: PLR0913 – the seam's signature: one call site, keyword-on
     limit: int,
     max_new: int,
     schemas: bool,
+    max_chars: int | None = None,
 ) -> Found:
     """Answer a search; queries already in `asked` load nothing again."""
-    limits = Limits(query.limit or limit, max_new, schemas)
+    chosen = all(text.startswith(SELECT) for text in query.queries)
+    limits = Limits(query.limit or limit, max_new, schemas, None if chosen else max_chars)
     if not query.queries:
         return _list_group(index.documents, query.group, loaded)
     fresh = [text for text in query.queries if _normalise(text, query.group) not in asked]
@@ -171,8 +177,11 @@ def _answer(
     names = [documents[position].name for position in positions]
     already = tuple(name for name in names if name in loaded)
     fresh = [documents[p] for p in positions if documents[p].name not in loaded]
-    new = [] if repeated else fresh[: limits.new]
+    new = [] if repeated else list(_affordable(fresh[: limits.new], limits.chars))
     body: JSONObject = {"loaded": [_entry(tool, schemas=limits.schemas) for tool in new]}
+    others = [] if repeated else [tool.name for tool in fresh if tool not in new]
+    if others:
+        body["not_loaded"] = others[:MAX_NAMES]
     if already:
         body["already_loaded"] = list(already)
     if repeated:
@@ -182,6 +191,15 @@ def _answer(
     else:
         body["note"] = NOTHING
     return Found(tuple(tool.name for tool in new), already, _dump(body))
+
+
+def _affordable(documents: Sequence[Document], chars: int | None) -> Iterator[Document]:
+    """The best tool, and those behind it as far as their schemas fit together."""
+    spent = 0
+    for number, tool in enumerate(documents):
+        spent += len(tool.parameters or b"") + len(tool.description)
+        if number == 0 or chars is None or spent <= chars:
+            yield tool
 
 
 def _entry(tool: Document, *, schemas: bool) -> JSONObject:

@@ -176,6 +176,7 @@ class Desk:
             limit=brief.settings.search_limit,
             max_new=brief.settings.search_max_new,
             schemas=brief.arrangement.frozen,
+            max_chars=brief.settings.search_max_chars,
         )
         new = [name for name in found.new if name in brief.arrangement.pool]
         brief.arrangement.surfaced.add(new, brief.arrangement.surfaced.discovered)

@@ -145,3 +145,35 @@ def test_whole_schemas_on_request() -> None:
     """Frozen delivery carries each schema as the client wrote it."""
     found = _search('{"queries":["select:kv__secret_get"]}', schemas=True)
     assert '"parameters":{"type":"object","z":1}' in found.text
+
+
+def test_large_tools_behind_the_best_are_only_named() -> None:
+    """One search must not fill the prompt: what is not loaded is a call or a select away."""
+    schema = b'{"type":"object","properties":{"x":{"description":"' + b"y" * 3_000 + b'"}}}'
+    documents = [
+        Document(f"disk_{verb}", "disk", f"{verb} a disk", schema)
+        for verb in ("show", "grow", "copy", "wipe")
+    ]
+    found = search(
+        build_lexical(documents),
+        Query(("disk",), None, None),
+        loaded=(),
+        asked=set(),
+        limit=4,
+        max_new=12,
+        schemas=False,
+        max_chars=7_000,
+    )
+    assert len(found.new) == 2
+    assert len(orjson.loads(found.text)["not_loaded"]) == 2
+    chosen = search(
+        build_lexical(documents),
+        Query(("select:disk_show,disk_grow,disk_copy",), None, None),
+        loaded=(),
+        asked=set(),
+        limit=4,
+        max_new=12,
+        schemas=False,
+        max_chars=7_000,
+    )
+    assert len(chosen.new) == 3
