@@ -52,7 +52,7 @@ class OpenCall:
         self.id = self.id or read_id(fragment)
         self.type = read_type(fragment) or self.type
         name = read_name(fragment)
-        if name and not self.pieces:
+        if not self.pieces:
             # A name that repeats what is there is a repetition, else it is the next piece.
             self.name = name if name.startswith(self.name) else self.name + name
         text = read_arguments(fragment)

@@ -92,7 +92,7 @@ def dump(value: JSON) -> bytes:
 
 def load_object(text: str) -> JSON:
     """The object that a call's arguments spell, None while they don't."""
-    value = load(text.encode(errors="surrogatepass")) if text else None
+    value = load(text.encode(errors="surrogatepass"))
     return value if isinstance(value, dict) else None
 
 

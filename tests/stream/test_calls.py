@@ -55,10 +55,21 @@ def test_a_new_id_without_a_name_continues_a_call() -> None:
     assert assemble([opening(0, "a", "t0")], [further]) == [("a", "t0", "{}")]
 
 
-def test_an_id_may_come_late() -> None:
-    """The name first, the id with the arguments."""
-    assert assemble([function("t0", index=0)], [piece(0, "{}") | {"id": "a"}]) == [
-        ("a", "t0", "{}")
+@pytest.mark.parametrize(
+    "late", [piece(0, "") | {"id": "a"}, opening(0, "a", "t0"), {"index": 0, "id": "a"}]
+)
+def test_an_id_may_come_late(late: JSONObject) -> None:
+    """After the name, with it once more, or with nothing else."""
+    fragments = [[function("t0", index=0)], [late], [piece(0, "{}")]]
+    assert assemble(*fragments) == [("a", "t0", "{}")]
+
+
+def test_a_name_may_come_late() -> None:
+    """A new id alone opens a call; what follows without id belongs to it."""
+    first, second = opening(0, "a", "t0", "{}"), {"index": 0, "id": "b"}
+    assert assemble([first], [second], [function("t1", "{}", index=0)]) == [
+        ("a", "t0", "{}"),
+        ("b", "t1", "{}"),
     ]
 
 
@@ -72,6 +83,12 @@ def test_a_missing_index_goes_by_id_or_by_order() -> None:
         [function(None, "}", id="a")],
         [piece(1, " ")],
     ) == [("a", "t0", "{}"), ("b", "t1", "{} ")]
+    assert assemble(
+        [function("t0", "{}")], [function("t1", "", id="a")], [function(None, "[]")]
+    ) == [
+        ("", "t0", "{}"),
+        ("a", "t1", "[]"),
+    ]
 
 
 def test_whole_calls_without_index_and_id_are_told_apart() -> None:
@@ -83,10 +100,13 @@ def test_whole_calls_without_index_and_id_are_told_apart() -> None:
     ]
     assert assemble([same], [same]) == [("", "t0", '{"q":1}')] * 2
     assert assemble([function("t0", ""), function("t1", "")]) == [("", "t0", ""), ("", "t1", "")]
-    assert assemble([function("t0", "{")], [function("t1", "{}")]) == [
-        ("", "t0", "{"),
-        ("", "t1", "{}"),
-    ]
+    for id_ in ("", "a"):
+        assert assemble([function("t0", "{")], [function("t1", "{}", id=id_)]) == [
+            ("", "t0", "{"),
+            (id_, "t1", "{}"),
+        ]
+    custom = {"custom": {"name": "t0", "input": "select 1"}}
+    assert assemble([custom, custom]) == [("", "t0", "select 1")] * 2
 
 
 @pytest.mark.parametrize(
@@ -111,7 +131,8 @@ def test_a_name_in_front_of_every_piece_is_one_call() -> None:
         [function("t0", ":1", index=0)],
         [function("t0", "}", index=0)],
         [function("t0", "", index=0)],
-    ) == [("a", "t0", '{"q":1}')]
+        [function("t0", " ", index=0, id="a")],
+    ) == [("a", "t0", '{"q":1} ')]
 
 
 def test_another_name_under_the_same_id_is_another_call() -> None:
@@ -134,11 +155,23 @@ def test_arguments_become_text(arguments: JSON, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fragments", [None, {}, [None, 1, "x"], [{"function": "x"}], [{"index": "0", "id": 7}]]
+    "fragments",
+    [
+        None,
+        {},
+        [None, 1, "x"],
+        [{"function": "x"}],
+        [{"index": "0", "id": 7, "type": 3}],
+        [{"function": {"name": 5, "arguments": None}}],
+    ],
 )
 def test_broken_fragments_do_no_harm(fragments: JSON) -> None:
-    """Whatever stands in `tool_calls`, nothing raises and no words are invented."""
-    assert {(name, arguments) for _, name, arguments in assemble(fragments)} <= {("", "")}
+    """Whatever stands in `tool_calls`, nothing raises and nothing is invented."""
+    assembler = CallAssembler()
+    assembler.add(fragments, "seed")
+    nothing = {"name": "", "arguments": ""}
+    assert all(call.object()["function"] == nothing for call in assembler.calls)
+    assert all(call.type == "function" for call in assembler.calls)
 
 
 def test_a_history_gets_the_call_as_the_provider_meant_it() -> None:
@@ -147,6 +180,7 @@ def test_a_history_gets_the_call_as_the_provider_meant_it() -> None:
     signature = {"google": {"thought_signature": "SIG"}}
     first = {"id": "a", "function": {"name": "t0", "arguments": "{}"}, "extra_content": signature}
     ((call, _),) = assembler.add([first], "")
+    assembler.add([{"id": "a", "extra_content": None}], "")
     assert call.object() == {
         "id": "a",
         "type": "function",
@@ -159,7 +193,7 @@ def test_custom_tools_are_calls_too() -> None:
     """Their input is text that takes the place of arguments."""
     assembler = CallAssembler()
     custom = {"name": "sql", "input": "select "}
-    assembler.add([{"index": 0, "id": "a", "type": "custom", "custom": custom}], "")
+    assembler.add([{"index": 0, "id": "a", "custom": custom}], "")
     assembler.add([{"index": 0, "custom": {"input": "1"}}], "")
     (call,) = assembler.calls
     assert call.object() == {
@@ -183,7 +217,8 @@ def test_fields_in_parts_grow_by_their_kind() -> None:
     assert extend("a", "b") == "ab"
     assert extend([1], [2]) == [1, 2]
     assert extend({"a": 1}, {"b": 2}) == {"b": 2}
-    assert extend(None, "a") == "a"
+    assert extend(None, "a") == extend([1], "a") == extend({}, "a") == "a"
+    assert extend("a", [1]) == [1]
 
 
 def test_halves_of_an_emoji_are_put_together() -> None:

@@ -47,6 +47,8 @@ def test_words_and_arguments_are_ordinary(data: bytes) -> None:
         choice(delta={"tool_calls": [{"index": 0, "function": {"name": "a", "arguments": ""}}]}),
         choice(delta={"tool_calls": [{"index": 0, "function": {"arguments": {}}}]}),
         choice(delta={"tool_calls": [{"function": {"arguments": ""}}]}),
+        choice(delta={"tool_calls": [{"index": 0, "function": {"arguments": ""}, "sig": 1}]}),
+        choice(delta={"tool_calls": [{"index": 0, "function": {"arguments": "", "sig": 1}}]}),
         choice(delta={"function_call": {}}),
         choice(delta={"content": "x"}, message={"content": "x"}),
         choice(delta={"content": "x"}, index=1),
@@ -81,8 +83,9 @@ def test_json_survives(data: bytes) -> None:
 
 
 def test_python_json_is_read_and_mended() -> None:
-    """Some servers write NaN, which is no JSON; what goes out is."""
+    """Some servers write NaN or raw control characters, which is no JSON; what goes out is."""
     assert dump(load(b'{"logprob":NaN}')) == b'{"logprob":null}'
+    assert load(b'["a raw\ttab"]') == ["a raw\ttab"]
 
 
 @pytest.mark.parametrize("data", [b"", b": ping", b"{", b'"\xff"', b"[" * 99999])

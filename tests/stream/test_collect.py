@@ -34,6 +34,13 @@ def test_a_text_answer() -> None:
     assert answer.head == {"id": "chatcmpl-1", "created": 1, "model": "m"}
 
 
+def test_the_first_role_stays() -> None:
+    """Whatever a provider calls it, and however often."""
+    chunks = [delta(role="model", content="a"), delta(role="assistant"), delta(role=None)]
+    assert collect(*chunks).message["role"] == "model"
+    assert collect(delta(content="a")).message["role"] == "assistant"
+
+
 def test_an_answer_with_calls() -> None:
     """The message holds the calls as a history wants them, and no empty text beside them."""
     answer = collect(
@@ -101,6 +108,7 @@ def test_text_before_parts_becomes_a_part() -> None:
         {"choices": [{"index": [], "delta": {"content": "no"}}]},
         {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "stop"}]},
         {"usage": None, "choices": [{"delta": {"tool_calls": None}}]},
+        {"usage": "x", "choices": [{"delta": {"tool_calls": [None]}}]},
     ],
 )
 def test_odd_chunks_change_nothing(chunk: JSON) -> None:
@@ -151,7 +159,7 @@ def test_unknown_usage_is_none() -> None:
 )
 def test_an_error_makes_an_answer_incomplete(chunk: JSONObject, error: JSONObject) -> None:
     """Even when a finish reason came with it."""
-    answer = collect(STOP, chunk)
+    answer = collect(STOP, chunk, delta(content="a"))
     assert (answer.error, answer.complete) == (error, False)
 
 
