@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: help install dev run test check format demo bench conformance clients schema figures lock clean
+.PHONY: help install dev run test check format demo bench conformance clients decisions schema figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ conformance: dev ## the official openai-python tests through the gateway (needs 
 
 clients: dev ## real client libraries, Python and JavaScript, through the gateway (needs Node)
 	@if [ -x tests/clients/run ]; then tests/clients/run; else echo "tests/clients/run: not there"; fi
+
+decisions: dev ## official decision clients and the public conformance suite, through the gateway
+	@tests/clients/decisions/run
 
 schema: dev ## write config/usher.yaml and config/usher.schema.json from the settings
 	@$(BIN)/python -m checks.reference
