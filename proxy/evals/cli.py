@@ -1,0 +1,90 @@
+"""`usher eval …` comes in; figures of ranking and prediction go out, as text or JSON."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from proxy.config import data_folder
+from proxy.errors import ConfigError
+from proxy.evals.abstain import evaluate_abstention
+from proxy.evals.baseline import find_regressions, measure_entry, read_baseline
+from proxy.evals.next_tool import evaluate_next_tool
+from proxy.evals.rankers import open_ranker
+from proxy.evals.retrieval import evaluate_retrieval
+from proxy.wire import JSON, JSONObject
+
+app = typer.Typer(help="Measure ranking and prediction on labelled sets.", no_args_is_help=True)
+
+Set = Annotated[Path, typer.Option("--set", help="Folder with catalogue.jsonl and queries.jsonl.")]
+RankerName = Annotated[str, typer.Option("--ranker", help="lexical or semantic.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Tools = Annotated[Path | None, typer.Option("--tools", help="Folder of the catalogue, if another.")]
+Baseline = Annotated[Path, typer.Option("--file", help="The committed figures.")]
+Update = Annotated[bool, typer.Option("--update", help="Write today's figures into the file.")]
+
+
+@app.command("retrieval")
+def show_retrieval(folder: Set, ranker: RankerName = "lexical", as_json: AsJson = False) -> None:
+    """Recall, MRR, nDCG and latency of a ranker on a set."""
+    with open_ranker(ranker, vectors_file(os.environ)) as opened:
+        show(evaluate_retrieval(folder, ranker, opened), as_json=as_json)
+
+
+@app.command("next-tool")
+def show_next_tool(folder: Set, ranker: RankerName = "lexical", as_json: AsJson = False) -> None:
+    """How often the next tool of a task is on the shortlist once one was used."""
+    with open_ranker(ranker, vectors_file(os.environ)) as opened:
+        show(evaluate_next_tool(folder, ranker, opened), as_json=as_json)
+
+
+@app.command("abstain")
+def show_abstention(
+    folder: Set, tools: Tools = None, ranker: RankerName = "semantic", as_json: AsJson = False
+) -> None:
+    """How often messages that need no tool get none, and the others some."""
+    with open_ranker(ranker, vectors_file(os.environ)) as opened:
+        show(evaluate_abstention(folder, tools or folder, ranker, opened), as_json=as_json)
+
+
+@app.command("regress")
+def check_baseline(path: Baseline, update: Update = False, as_json: AsJson = False) -> None:
+    """Measure the sets of a baseline file again; exit 1 when a figure fell."""
+    baseline = read_baseline(path)
+    found: list[str] = []
+    for entry in baseline["sets"]:
+        with open_ranker(entry["ranker"], vectors_file(os.environ)) as opened:
+            figures = measure_entry(entry, path.parent, opened)
+        found += find_regressions(entry, figures, baseline.get("tolerance", 0.01))
+        entry["figures"] = figures
+    if update:
+        path.write_bytes(orjson.dumps(baseline, option=orjson.OPT_INDENT_2) + b"\n")
+        return
+    show({"regressions": found, "sets": baseline["sets"]}, as_json=as_json)
+    if found:
+        raise ConfigError("; ".join(found))
+
+
+def vectors_file(environ: Mapping[str, str]) -> Path:
+    """Where sentence vectors are kept between runs."""
+    return data_folder(environ) / "vectors.bin"
+
+
+def show(figures: JSONObject, *, as_json: bool) -> None:
+    """Print figures as JSON, or one per line."""
+    if as_json:
+        typer.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
+        return
+    for key, value in figures.items():
+        typer.echo(f"{key:>18}  {_flatten(value)}")
+
+
+def _flatten(value: JSON) -> str:
+    if isinstance(value, dict):
+        return "  ".join(f"{key}={_flatten(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_flatten, value)) or "none"
+    return str(value)

@@ -1,0 +1,50 @@
+"""`usher eval` prints figures as text or JSON, and errors as one line."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from proxy.errors import ConfigError
+from proxy.evals.cli import app
+from tests.evals.conftest import write_lines
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def _data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("USHER_DATA", str(tmp_path))
+
+
+def test_retrieval_as_json(folder: Path) -> None:
+    """Programs get the object that the documentation shows."""
+    result = RUNNER.invoke(app, ["retrieval", "--set", str(folder), "--json"])
+    assert orjson.loads(result.stdout)["recall"]["1"] == 0.5
+
+
+def test_retrieval_as_text(folder: Path) -> None:
+    """People get a line per figure."""
+    result = RUNNER.invoke(app, ["retrieval", "--set", str(folder)])
+    assert "recall  1=0.5" in result.stdout
+
+
+def test_next_tool_and_abstain(folder: Path) -> None:
+    """The other two kinds of figures."""
+    figures = RUNNER.invoke(app, ["next-tool", "--set", str(folder), "--json"]).stdout
+    assert orjson.loads(figures)["steps"] == 1
+    write_lines(folder / "queries.jsonl", [{"query": "thanks", "needs_tool": False}])
+    words = ["abstain", "--set", str(folder), "--ranker", "lexical", "--json"]
+    assert orjson.loads(RUNNER.invoke(app, words).stdout)["silent"] == 1.0
+
+
+def test_regress_updates_and_checks(folder: Path) -> None:
+    """A baseline is written from today's figures and then holds."""
+    path = folder / "baseline.json"
+    entry = {"set": ".", "kind": "retrieval", "ranker": "lexical", "figures": {"1": 1.0}}
+    path.write_bytes(orjson.dumps({"tolerance": 0.01, "sets": [entry]}))
+    failed = RUNNER.invoke(app, ["regress", "--file", str(path)])
+    assert isinstance(failed.exception, ConfigError)
+    assert RUNNER.invoke(app, ["regress", "--file", str(path), "--update"]).exit_code == 0
+    assert RUNNER.invoke(app, ["regress", "--file", str(path)]).exit_code == 0
