@@ -234,3 +234,33 @@ async def test_bad_bodies_are_refused(
     response = await transport.send(request)
     error = orjson.loads(await response.read())["error"]
     assert (response.status, error["param"]) == (400, param)
+
+
+async def test_key_of_any_surface_reaches_the_vendor(transport: LitellmTransport) -> None:
+    """The configured key is used in whichever header it was put; a streamed body is read."""
+
+    async def body() -> AsyncIterator[bytes]:
+        yield orjson.dumps({"model": "openai/m", "messages": MESSAGES})
+
+    answer = [json_reply(orjson.dumps(COMPLETION))]
+    async with ScriptedUpstream(answer) as upstream:
+        url = f"{upstream.url}/v1/chat/completions"
+        headers = [(b"accept", b"*/*"), (b"api-key", b"k-azure")]
+        request = UpstreamRequest("POST", url, headers, body(), 5.0, 20.0)
+        assert (await transport.send(request)).status == 200
+    assert upstream.requests[0].header("authorization") == "Bearer k-azure"
+
+
+async def test_missing_key_is_the_vendors_refusal(transport: LitellmTransport) -> None:
+    """Without any key the caller hears what litellm says, as an error of the right kind."""
+    url = "http://litellm/v1/chat/completions"
+    body = orjson.dumps({"model": "anthropic/m", "messages": MESSAGES})
+    response = await transport.send(UpstreamRequest("POST", url, [], body, 1.0, 20.0))
+    assert response.status == 401
+    assert set(orjson.loads(await response.read())["error"]) == {"message", "type", "param", "code"}
+
+
+async def test_unreachable_vendor_is_a_server_error(transport: LitellmTransport) -> None:
+    """A vendor that nobody can reach is not the client's fault."""
+    response = await transport.send(post("http://127.0.0.1:1/v1"))
+    assert response.status >= 500

@@ -1,4 +1,4 @@
-"""Both transports, each closed after its test."""
+"""Both transports on both event loops, each closed after its test."""
 
 from collections.abc import AsyncIterator
 
@@ -14,3 +14,9 @@ async def transport(request: pytest.FixtureRequest) -> AsyncIterator[Transport]:
     chosen: Transport = request.param()
     yield chosen
     await chosen.aclose()
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Both event loops: they differ in how they report hang-ups."""
+    return "asyncio", {"use_uvloop": request.param == "uvloop"}
