@@ -25,6 +25,7 @@ from proxy.errors import UsherError
 
 ELSEWHERE = {
     "key": ("proxy.commands.key", "Make, list, revoke and rotate gateway keys."),
+    "eval": ("proxy.evals.cli", "Measure ranking and prediction on labelled sets."),
     "calibrate": (
         "proxy.judge.cli",
         "Find thresholds that keep a promise, from labelled examples.",
