@@ -33,6 +33,7 @@ class Account:
     rounds: int = 0
     closed: bool = False
     request_id: str = ""
+    user: str | None = None
 
     def __post_init__(self) -> None:
         self.request_id = self.request.request_id
@@ -61,7 +62,7 @@ class Account:
                 request_id=self.request_id,
                 tenant=caller.tenant,
                 key=caller.key,
-                user=caller.user,
+                user=self.user,
                 context=report.context,
                 round=report.round,
                 provider=self.provider,
@@ -80,6 +81,7 @@ class Account:
                 tokens_avoided=self.plan.saved,
                 outcome=report.outcome,
                 cache_write_tokens=tokens.cache_write,
+                service_tier=report.tier,
             )
         )
 
@@ -104,7 +106,7 @@ class Account:
                 request_id=self.request_id,
                 tenant=caller.tenant,
                 key=caller.key,
-                user=caller.user,
+                user=self.user,
                 model=self.model,
                 started_at=self.started_at,
                 duration_ms=(time.perf_counter() - self.clock) * 1000,

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.types import Lifespan
 from structlog.typing import FilteringBoundLogger
 
 from proxy.advise import Adviser
@@ -16,7 +18,7 @@ from proxy.dispatch import Dispatch
 from proxy.draft import Drafter
 from proxy.edge.admin import admin_routes
 from proxy.edge.admit import Gate
-from proxy.edge.auth import Door
+from proxy.edge.auth import Door, RingKeys
 from proxy.edge.decisions import decision_routes
 from proxy.edge.exchange import Edge
 from proxy.edge.explain import explain_routes
@@ -25,11 +27,18 @@ from proxy.edge.routes import Extras, build_routes
 from proxy.judge.build import Around, Judges
 from proxy.judge.fused import TurnJudge
 from proxy.judge.wording import load_wordings
-from proxy.ledger.priced import make_ledger
+from proxy.keys.budget import month_start
+from proxy.keys.keyfile import key_path
+from proxy.keys.limiter import Limiter, check_workers
+from proxy.keys.ring import KeyRing
+from proxy.ledger.priced import Listeners, make_ledger
 from proxy.ledger.prices import Prices
+from proxy.ledger.spans import call_span, turn_span
 from proxy.ledger.store import Ledger
+from proxy.ledger.tally import Tally
 from proxy.observe.log import configure
 from proxy.observe.metrics import Metrics
+from proxy.observe.trace import NoTracer, Tracer, open_tracer
 from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import MemoryStore, Store
@@ -56,17 +65,25 @@ class Gateway:
 
 
 def build_gateway(
-    settings: Settings, data: Path, transports: Mapping[str, Transport] | None = None
+    settings: Settings,
+    data: Path,
+    transports: Mapping[str, Transport] | None = None,
+    heard: Listeners | None = None,
 ) -> Gateway:
-    """The composition root; `data` is the folder of the ledger.
+    """The composition root; `data` is the folder of the ledger and the keys.
 
-    `transports` replaces the ways to an upstream by kind of target, for demos and tests.
-    Raises ConfigError for settings that cannot work.
+    `transports` replaces the ways to an upstream by kind of target and `heard` is told of every
+    row, both for demos and tests. Raises ConfigError for settings that cannot work.
     """
     ways = {**_make_transports(settings), **(transports or {})}
     prices = Prices(settings.prices)
-    ledger = make_ledger(settings.ledger, data, prices)
     metrics = Metrics()
+    limiter, tracer = Limiter(), open_tracer(enabled=settings.tracing.enabled)
+    tally = Tally(lambda: ledger.health)
+    listeners = _make_listeners(limiter, tally, tracer, heard)
+    ledger = make_ledger(settings.ledger, data, prices, listeners)
+    metrics.registry.register(tally)
+    ring = open_ring(settings, data)
     log = configure(settings.log)
     background = Background(log)
     judges = Judges(settings, Around(ways, prices, ledger.record, log, os.environ))
@@ -79,35 +96,98 @@ def build_gateway(
         settings.caches.catalogue_bytes,
     )
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
-    dispatch = Dispatch(settings.upstream, ways)
+    dispatch = Dispatch(settings.upstream, ways, tracer if settings.tracing.enabled else None)
     adviser = _make_adviser(settings, judges, background, store)
     turn = Turn(Crew(Drafter(settings, shelf, store, adviser), dispatch, ledger, metrics))
-    edge = Edge(settings.server, Door(), Gate(), metrics, log)
+    door = Door(RingKeys(ring))
+    edge = Edge(settings.server, door, Gate(), metrics, log, limiter)
     forward = Forward(settings, ways, targets, ledger)
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        await ledger.start()
-        async with asyncio.TaskGroup() as group:
-            watch = group.create_task(metrics.watch_loop())
-            yield
-            watch.cancel()
-        await background.drain(settings.server.drain_seconds)
-        if semantic is not None:
-            await asyncio.to_thread(semantic.close)
-        for transport in ways.values():
-            with suppress(OSError):
-                await transport.aclose()
-        await ledger.aclose()
-
+    parts = _Parts(settings, ways, ledger, limiter, ring, metrics, background, semantic, tracer)
     serving = settings.classification.serve_timeout_ms / 1000
     routes = [
         *admin_routes(edge, ledger),
         *explain_routes(edge, turn.explain),
         *decision_routes(edge, judges, forward, serving),
     ]
-    app = build_routes(edge, turn.chat, forward, Extras(routes, lifespan))
+    app = build_routes(edge, turn.chat, forward, Extras(routes, _make_lifespan(parts)))
     return Gateway(app, edge.gate, turn, ledger, metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What begins and ends with the application."""
+
+    settings: Settings
+    ways: Mapping[str, Transport]
+    ledger: Ledger
+    limiter: Limiter
+    ring: KeyRing
+    metrics: Metrics
+    background: Background
+    semantic: Semantic | None
+    tracer: Tracer
+
+
+def _make_lifespan(parts: _Parts) -> Lifespan[Starlette]:
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await parts.ledger.start()
+        await _restore_budgets(parts)
+        async with asyncio.TaskGroup() as group:
+            watches = [
+                group.create_task(parts.metrics.watch_loop()),
+                group.create_task(parts.ring.watch(parts.settings.keys.refresh_seconds)),
+            ]
+            yield
+            for watch in watches:
+                watch.cancel()
+        await parts.background.drain(parts.settings.server.drain_seconds)
+        if parts.semantic is not None:
+            await asyncio.to_thread(parts.semantic.close)
+        for transport in parts.ways.values():
+            with suppress(OSError):
+                await transport.aclose()
+        await parts.ledger.aclose()
+        await asyncio.to_thread(parts.tracer.close)
+
+    return lifespan
+
+
+async def _restore_budgets(parts: _Parts) -> None:
+    """A restart refills no budget; without budgets the ledger need not be asked."""
+    limits = [key.limits for key in parts.ring.keys]
+    if any(limit.budget_day is not None or limit.budget_month is not None for limit in limits):
+        parts.limiter.restore(await parts.ledger.spent(month_start(time.time())))
+
+
+def open_ring(settings: Settings, data: Path) -> KeyRing:
+    """The gateway keys, read once. Raises ConfigError for a broken file or limits that can't hold.
+
+    Limits are counted per process, so keys with limits need a single worker.
+    """
+    workers = settings.server.workers
+    ring = KeyRing(
+        key_path(settings.keys.file, data), check=lambda keys: check_workers(workers, keys)
+    )
+    ring.load()
+    return ring
+
+
+def _make_listeners(
+    limiter: Limiter, tally: Tally, tracer: Tracer, heard: Listeners | None
+) -> Listeners:
+    further = heard or Listeners()
+    spans = isinstance(tracer, NoTracer)
+    return Listeners(
+        calls=(
+            limiter.charge,
+            tally.count,
+            *(() if spans else (lambda row: tracer.emit(call_span(row)),)),
+            *further.calls,
+        ),
+        turns=(*(() if spans else (lambda turn: tracer.emit(turn_span(turn)),)), *further.turns),
+    )
 
 
 def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) -> Semantic | None:

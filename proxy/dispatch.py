@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from proxy.draft import Opened
+from proxy.observe.trace import TRACEPARENT, Tracer
 from proxy.settings import Upstream
 from proxy.upstream.call import call
 from proxy.upstream.decode import decode_response
@@ -17,9 +18,15 @@ IDEMPOTENCY = b"idempotency-key"
 class Dispatch:
     """Makes upstream calls; `transports` are keyed by the kind of a target."""
 
-    def __init__(self, settings: Upstream, transports: Mapping[str, Transport]) -> None:
+    def __init__(
+        self,
+        settings: Upstream,
+        transports: Mapping[str, Transport],
+        tracer: Tracer | None = None,
+    ) -> None:
         self._settings = settings
         self._transports = transports
+        self._tracer = tracer
 
     async def send(self, opened: Opened, body: bytes, number: int = 0) -> UpstreamResponse:
         """One call; `number` is that of a round, 0 for a body that is passed on as it is.
@@ -27,13 +34,16 @@ class Dispatch:
         A round's response is in plain bytes. Raises UpstreamError.
         """
         request, target = opened.request, opened.target
+        headers = vary_key(request.headers, number)
+        if self._tracer is not None:
+            headers = join_trace(headers, self._tracer.begin(request.request_id, headers))
         response = await call(
             self._transports[target.kind],
             UpstreamRequest(
                 method="POST",
                 url=url_for(target, request.path, request.query, request.azure_deployment),
                 headers=request_headers(
-                    vary_key(request.headers, number),
+                    headers,
                     target,
                     intercepted=number > 0,
                     own_credentials=not request.caller.used_gateway_key,
@@ -45,6 +55,14 @@ class Dispatch:
             self._settings.retries,
         )
         return decode_response(response) if number else response
+
+
+def join_trace(headers: Headers, parent: bytes | None) -> Headers:
+    """The headers with our span as the upstream's parent; None leaves the caller's alone."""
+    if parent is None:
+        return headers
+    kept = [(name, value) for name, value in headers if name.lower() != TRACEPARENT]
+    return [*kept, (TRACEPARENT, parent)]
 
 
 def vary_key(headers: Headers, number: int) -> Headers:

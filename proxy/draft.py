@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from proxy.advise import Adviser, Scene
+from proxy.keys.limiter import check_model
 from proxy.plan.chain import chain_hashes
 from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
@@ -39,6 +40,7 @@ class Opened:
     policy: Policy
     target: Target
     model: str
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,30 @@ class Drafter:
         self._store = store
 
     def open(self, request: ChatRequest) -> Opened:
-        """Reads the outside of a request. Raises BadRequest for options of ours that are wrong."""
+        """Reads the outside of a request.
+
+        Raises BadRequest for options of ours that are wrong, Forbidden for a model that the
+        caller's key may not use.
+        """
         envelope = open_envelope(request.body)
         wishes = envelope.get("usher") if envelope is not None and "usher" in envelope else None
+        grant = request.caller.grant
         policy = read_policy(
-            self._settings, request.headers, wishes if isinstance(wishes, dict) else None
+            self._settings,
+            request.headers,
+            wishes if isinstance(wishes, dict) else None,
+            grant.policy.wishes() if grant is not None else None,
         )
         named = envelope.get("model") if envelope is not None else None
         model = named if isinstance(named, str) else request.azure_deployment or ""
-        return Opened(request, envelope, policy, self._targets.choose(model), model)
+        if grant is None:
+            return Opened(
+                request, envelope, policy, self._targets.choose(model), model, policy.user_id
+            )
+        check_model(grant, model)
+        bound = grant.upstream
+        target = self._targets.choose(model) if bound is None else self._targets.named(bound)
+        return Opened(request, envelope, policy, target, model, grant.speaks_for(policy.user_id))
 
     async def draft(self, opened: Opened) -> Draft | RequestPlan:
         """The draft of a request, or the plan that says why it goes up as it came."""

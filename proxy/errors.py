@@ -20,7 +20,7 @@ UsherError
     └── StreamTruncated    502  it ended before the answer did
 """
 
-from proxy.wire import JSONObject
+from proxy.wire import Headers, JSONObject
 
 
 class UsherError(Exception):
@@ -40,6 +40,7 @@ class UsherError(Exception):
         self.message = message
         self.param = param
         self.retry_after = retry_after
+        self.headers: Headers = []
 
     def body(self) -> JSONObject:
         """OpenAI's error object, all four keys present."""

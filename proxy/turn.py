@@ -49,7 +49,10 @@ class Turn:
         """
         crew = self._crew
         opened = crew.drafter.open(request)
-        account = Account(crew.ledger, crew.metrics, request, opened.target.provider, opened.model)
+        provider = opened.target.provider
+        account = Account(
+            crew.ledger, crew.metrics, request, provider, opened.model, user=opened.user
+        )
         async with _deadline(opened.policy.timeout):
             draft = await crew.drafter.draft(opened)
             if isinstance(draft, RequestPlan):

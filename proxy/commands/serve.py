@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path
 
-from proxy.app import build_gateway
+from proxy.app import build_gateway, open_ring
 from proxy.commands.banner import Start, as_data, as_text
 from proxy.commands.workers import serve_many
 from proxy.config import data_folder, load
@@ -44,7 +44,7 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
     forced: dict[Key, Entry] = {("log", "format"): Entry("json", "--json")} if as_json else {}
     loaded = load(path, environ, flags.entries() | forced)
     settings, data = loaded.settings, data_folder(environ)
-    refuse_open_address(settings)
+    refuse_open_address(settings, keyed=not open_ring(settings, data).open)
 
     def announce(port: int) -> None:
         start = Start(settings, port, data, loaded.path)
@@ -73,14 +73,14 @@ def listen(settings: Settings) -> socket.socket:
         raise ConfigError(f"server: cannot listen on {host}:{port}: {reason}") from None
 
 
-def refuse_open_address(settings: Settings) -> None:
+def refuse_open_address(settings: Settings, *, keyed: bool) -> None:
     """Beyond loopback anyone could spend the upstream's key: that takes an explicit word."""
     server = settings.server
-    if server.insecure or is_loopback(server.host):
+    if keyed or server.insecure or is_loopback(server.host):
         return
     raise ConfigError(
         f"server.host: {server.host} is open to others and no key is asked for; "
-        "use a loopback address or say --insecure"
+        "make one with `usher key new`, use a loopback address, or say --insecure"
     )
 
 

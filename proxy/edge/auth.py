@@ -5,14 +5,38 @@ from typing import Protocol
 
 from proxy.edge.head import KEY_HEADER, Head
 from proxy.errors import BadRequest, Unauthorized
+from proxy.keys.ring import KeyRing
 from proxy.plan.identity import ANONYMOUS, Caller
 
 
 class Keys(Protocol):
     """The gateway keys that were given out."""
 
+    @property
+    def open(self) -> bool:
+        """Whether nobody needs a key, because none was ever given out."""
+
     def find(self, secret: str) -> Caller | None:
         """Whose secret this is; None when it is nobody's."""
+
+
+class RingKeys:
+    """The keys of the key file, as callers."""
+
+    def __init__(self, ring: KeyRing) -> None:
+        self._ring = ring
+
+    @property
+    def open(self) -> bool:
+        """Whether the file never held a key."""
+        return self._ring.open
+
+    def find(self, secret: str) -> Caller | None:
+        """The holder of a key that is in force."""
+        key = self._ring.find(secret)
+        if key is None:
+            return None
+        return Caller(key.tenant, key.name, key.user, key.admin, grant=key)
 
 
 class Door:
@@ -28,7 +52,7 @@ class Door:
         """
         if head.doubled is not None:
             raise BadRequest(f"There is more than one {head.doubled.decode()} header.")
-        if self._keys is None:
+        if self._keys is None or self._keys.open:
             return ANONYMOUS
         if head.secret is None:
             raise Unauthorized(

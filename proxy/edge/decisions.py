@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import orjson
 from starlette.routing import BaseRoute, Route
 
@@ -106,7 +107,7 @@ class ModelList(Passthrough):
                 pair for pair in exchange.scope["headers"] if pair[0] != b"accept-encoding"
             ],
         }
-        asked = Exchange(scope, exchange.receive, exchange.head, exchange.watch)
+        asked = msgspec.structs.replace(exchange, scope=scope)
         reply = await super()._work(asked)
         if reply.status != 200 or isinstance(reply.body, bytes):
             return reply

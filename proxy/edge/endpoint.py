@@ -10,6 +10,9 @@ from proxy.edge.exchange import Edge, Exchange
 from proxy.observe.metrics import Endpoint as Kind
 from proxy.plan.exchange import Reply
 
+CHARS_PER_TOKEN = 4
+"""How a body's tokens are guessed, for limits of tokens, until its answer reports them."""
+
 Answer = Callable[[Asked], Awaitable[Reply]]
 
 
@@ -34,7 +37,8 @@ class Endpoint:
         if head.encoding:
             body = await decode_body(body, head.encoding, cap)
             headers = [pair for pair in headers if pair[0] != b"content-encoding"]
-        return await self._answer(
+        told = self._edge.admit(exchange, caller, len(body) // CHARS_PER_TOKEN)
+        reply = await self._answer(
             Asked(
                 method=scope["method"],
                 path=scope["path"],
@@ -46,3 +50,5 @@ class Endpoint:
                 request_id=head.request_id,
             )
         )
+        reply.headers.extend(told)
+        return reply

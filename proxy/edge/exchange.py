@@ -16,10 +16,13 @@ from proxy.edge.head import Head, read_head
 from proxy.edge.respond import Response
 from proxy.edge.watch import ClientGone, Watch
 from proxy.errors import Unavailable, UpstreamError, UsherError
+from proxy.keys.limiter import Lease, Limiter
 from proxy.observe.log import REQUEST_ID
 from proxy.observe.metrics import Endpoint, Metrics
 from proxy.plan.exchange import Reply
+from proxy.plan.identity import Caller
 from proxy.settings import Server
+from proxy.wire import Headers
 
 LAST_WORDS_SECONDS = 2.0
 CLIENT_CLOSED = 499
@@ -27,12 +30,13 @@ CLIENT_CLOSED = 499
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One request, as the work for it sees it."""
+    """One request, as the work for it sees it; `leases` are given back when it is over."""
 
     scope: Scope
     receive: Receive
     head: Head
     watch: Watch
+    leases: list[Lease]
 
 
 Work = Callable[[Exchange], Awaitable[Reply]]
@@ -47,6 +51,18 @@ class Edge:
     gate: Gate
     metrics: Metrics
     log: FilteringBoundLogger
+    limiter: Limiter | None = None
+
+    def admit(self, exchange: Exchange, caller: Caller, tokens: int = 0) -> Headers:
+        """Let a key's request in within its limits; what to tell its client about them.
+
+        `tokens` is an estimate, reserved until the answer reports them. Raises LimitReached.
+        """
+        if self.limiter is None or caller.grant is None:
+            return []
+        lease = self.limiter.enter(caller.grant, tokens)
+        exchange.leases.append(lease)
+        return lease.headers
 
     async def serve(
         self, kind: Endpoint, work: Work, scope: Scope, receive: Receive, send: Send
@@ -65,7 +81,7 @@ class Edge:
         response = Response(send, head.request_id, on_start, watch.stop)
         try:
             with watch:
-                await self._run(work, Exchange(scope, receive, head, watch), response)
+                await self._run(work, Exchange(scope, receive, head, watch, []), response)
         finally:
             self.metrics.requests.add(kind, response.status or CLIENT_CLOSED)
 
@@ -95,6 +111,8 @@ class Edge:
                 await self._fail(response, UsherError("The gateway failed."))
             raise
         finally:
+            for lease in exchange.leases:
+                lease.leave()
             self.gate.leave()
 
     async def _fail(self, response: Response, error: UsherError) -> None:

@@ -13,6 +13,7 @@ from proxy.edge.paths import Place
 from proxy.edge.tee import Tee
 from proxy.edge.watch import ClientGone
 from proxy.errors import NotOffered
+from proxy.keys.limiter import check_model
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import Row, read_usage
 from proxy.plan.exchange import Reply
@@ -49,22 +50,34 @@ class Passthrough:
         caller = self._edge.door.admit(exchange.head)
         if exchange.head.upgrade == b"websocket":
             raise NotOffered("WebSocket connections are not forwarded; use the HTTP API.")
-        body = await self._body(exchange)
-        target = self._target(body)
+        told = self._edge.admit(exchange, caller)
+        body = await self._body(exchange, caller)
+        target = self._target(body, caller)
         entry = Entry(self._forward.ledger, exchange.head.request_id, caller, target)
         response = await self._send(exchange, caller, target, body)
         entry.adopt(response.headers)
-        return Reply(response.status, response_headers(response.headers), Relay(response, entry))
+        headers = response_headers(response.headers)
+        headers.extend(told)
+        return Reply(response.status, headers, Relay(response, entry))
 
-    async def _body(self, exchange: Exchange) -> bytes | AsyncIterator[bytes] | None:
-        """The body; read to its end only when it is short or names one of several upstreams."""
+    async def _body(
+        self, exchange: Exchange, caller: Caller
+    ) -> bytes | AsyncIterator[bytes] | None:
+        """The body; read to its end only when it is short or its model has to be known.
+
+        Raises Forbidden for a key of few models when the body's model is not one of them, or
+        cannot be read.
+        """
         head, receive = exchange.head, exchange.receive
         if not head.has_body:
             exchange.watch.start()
             return None
-        if self._forward.settings.providers and b"json" in head.content_type.lower():
+        bound = caller.grant is not None and bool(caller.grant.models)
+        if bound or (self._forward.settings.providers and b"json" in head.content_type.lower()):
             body = await read_body(receive, head.length, self._edge.settings.max_body_bytes)
             exchange.watch.start()
+            if caller.grant is not None:
+                check_model(caller.grant, _model(body))
             return body
         first = await receive()
         if first["type"] == "http.disconnect":
@@ -74,7 +87,9 @@ class Passthrough:
         exchange.watch.start()
         return bytes(first.get("body", b""))
 
-    def _target(self, body: bytes | AsyncIterator[bytes] | None) -> Target:
+    def _target(self, body: bytes | AsyncIterator[bytes] | None, caller: Caller) -> Target:
+        if caller.grant is not None and caller.grant.upstream is not None:
+            return self._forward.targets.named(caller.grant.upstream)
         if self._forward.settings.providers and isinstance(body, bytes):
             return self._forward.targets.choose(_model(body))
         return self._forward.targets.default

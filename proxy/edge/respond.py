@@ -26,6 +26,7 @@ def error_reply(error: UsherError) -> Reply:
     headers: Headers = [(b"content-type", b"application/json")]
     if error.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+    headers.extend(error.headers)
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     return Reply(error.status, headers, error_body(error))

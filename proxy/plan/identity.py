@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from proxy.keys.key import GatewayKey
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -16,6 +18,8 @@ class Caller:
     admin: bool = False
     used_gateway_key: bool = False
     """True when the request's own credential was a gateway key, which must not go upstream."""
+    grant: GatewayKey | None = None
+    """What the key allows and limits; None at the open door, which knows no keys."""
 
 
 ANONYMOUS = Caller()

@@ -37,13 +37,21 @@ class Policy:
     explain: bool = False
 
 
-def read_policy(settings: Settings, headers: Headers, wishes: JSONObject | None) -> Policy:
+def read_policy(
+    settings: Settings,
+    headers: Headers,
+    wishes: JSONObject | None,
+    fixed: Mapping[str, str] | None = None,
+) -> Policy:
     """The policy of a request.
 
     `wishes` is the body's top-level `usher` object, whose keys are the header names without their
-    prefix; a header wins over it. Raises BadRequest for a value that is none of the choices.
+    prefix; a header wins over it, and what is `fixed` for the caller's key wins over both. Raises
+    BadRequest for a value that is none of the choices.
     """
     asked = _collect_wishes(headers, wishes)
+    if fixed:
+        asked.update(fixed)
     if not asked:
         return Policy(deferral=settings.deferral.mode, prediction=settings.prediction.mode)
     for name, value in asked.items():

@@ -35,6 +35,7 @@ class Report:
     model: str | None
     tools_sent: int | None
     outcome: str
+    tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class _Round:
     clock: float = field(default_factory=time.perf_counter)
     usage: JSONObject | None = None
     model: str | None = None
+    tier: str | None = None
     outcome: str | None = None
 
 
@@ -231,6 +233,8 @@ class Rounds:
     def _settle(self, answer: Answer) -> Settled:
         self._current.usage = answer.usage
         self._current.model = answer.head.get("model")
+        tier = answer.head.get("service_tier")
+        self._current.tier = tier if isinstance(tier, str) else None
         self._usages.append(answer.usage)
         self._texts.append(read_text(answer.message.get("content")))
         settled = self.desk.settle(answer)
@@ -262,6 +266,7 @@ class Rounds:
                 model=current.model,
                 tools_sent=current.tools_sent,
                 outcome=outcome,
+                tier=current.tier,
             )
         )
 

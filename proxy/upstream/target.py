@@ -6,7 +6,7 @@ from fnmatch import translate
 from typing import Final, Literal
 from urllib.parse import quote, urlsplit
 
-from proxy.errors import ConfigError
+from proxy.errors import ConfigError, Forbidden
 from proxy.settings import Provider, Settings
 
 Kind = Literal["openai", "litellm", "standin"]
@@ -54,6 +54,14 @@ class Targets:
             for provider in settings.providers
         ]
         self.default = _default_target(settings)
+
+    def named(self, provider: str) -> Target:
+        """The upstream of that name. Raises Forbidden when there is none: a key is bound to it."""
+        targets = (self.default, *(target for _, target in self._routes))
+        found = next((target for target in targets if target.provider == provider), None)
+        if found is None:
+            raise Forbidden(f"The key's upstream {provider} is not configured.")
+        return found
 
     def choose(self, model: str) -> Target:
         """The first provider with a name or glob for the model, else the default upstream."""

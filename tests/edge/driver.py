@@ -50,6 +50,10 @@ class KeyBook:
     def __init__(self, keys: dict[str, Caller]) -> None:
         self._keys = keys
 
+    @property
+    def open(self) -> bool:
+        return False
+
     def find(self, secret: str) -> Caller | None:
         return self._keys.get(secret)
 

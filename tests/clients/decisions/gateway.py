@@ -35,6 +35,8 @@ MODELS = {"object": "list", "data": [{"id": "small", "object": "model", "created
 class Keys:
     """One key."""
 
+    open = False
+
     def find(self, secret: str) -> Caller | None:
         return Caller(key="client") if secret == KEY else None
 
