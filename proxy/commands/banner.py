@@ -18,6 +18,7 @@ class Start:
     port: int
     data: Path
     config: Path | None
+    keyed: bool = False
 
     @property
     def url(self) -> str:
@@ -35,6 +36,7 @@ def as_data(start: Start) -> JSONObject:
         "upstream": mask_password(upstream) if upstream else None,
         "data": str(start.data),
         "config": str(start.config) if start.config else None,
+        "keyed": start.keyed,
     }
 
 
@@ -42,11 +44,13 @@ def as_text(start: Start) -> str:
     """Where Usher listens, whom it asks, what it does with tools, where its data is."""
     settings = start.settings
     tools = f"deferral {settings.deferral.mode}, prediction {settings.prediction.mode}"
+    keys = "every caller needs one" if start.keyed else "none: who reaches it may use it"
     lines = [
         f"Usher listens on {start.url}",
         f"  upstream  {describe_upstream(settings.upstream)}",
         *(f"  provider  {one.name}: {', '.join(one.models)}" for one in settings.providers),
         f"  tools     {tools}",
+        f"  keys      {keys}",
         f"  data      {start.data}",
         f"  config    {start.config or 'none, defaults and environment'}",
         f"  use it    OPENAI_BASE_URL={start.url} your-application",

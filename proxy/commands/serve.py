@@ -44,10 +44,11 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
     forced: dict[Key, Entry] = {("log", "format"): Entry("json", "--json")} if as_json else {}
     loaded = load(path, environ, flags.entries() | forced)
     settings, data = loaded.settings, data_folder(environ)
-    refuse_open_address(settings, keyed=not open_ring(settings, data).open)
+    keyed = not open_ring(settings, data).open
+    refuse_open_address(settings, keyed=keyed)
 
     def announce(port: int) -> None:
-        start = Start(settings, port, data, loaded.path)
+        start = Start(settings, port, data, loaded.path, keyed=keyed)
         if as_json:
             sys.stdout.write(json.dumps(as_data(start)) + "\n")
             sys.stdout.flush()

@@ -49,6 +49,13 @@ def test_whose_key_goes_up_is_said(key: str | None, words: str) -> None:
     assert text == f"http://***:***@host/v1 with {words}"
 
 
+def test_an_open_gateway_says_so() -> None:
+    """The banner says whether callers need a key."""
+    assert "none: who reaches it may use it" in as_text(start_with({}))
+    locked = Start(Settings(), 8787, Path("/data"), None, keyed=True)
+    assert "every caller needs one" in as_text(locked)
+
+
 def test_providers_are_listed() -> None:
     """Each further upstream is shown with its models."""
     values = {"providers": [{"name": "anthropic", "models": ["claude-*"]}]}
@@ -62,4 +69,5 @@ def test_the_same_as_data() -> None:
         "upstream": None,
         "data": "/data",
         "config": None,
+        "keyed": False,
     }

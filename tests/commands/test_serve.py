@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from proxy import cli
-from proxy.commands.serve import Flags, is_loopback
+from proxy.commands.serve import Flags, is_loopback, refuse_open_address
+from proxy.settings import Settings
 from tests.commands.conftest import Launch
 
 
@@ -43,8 +44,15 @@ def test_an_open_address_needs_a_word(capsys: pytest.CaptureFixture[str], host: 
     assert cli.run(["serve", "--host", host]) == 1
     assert capsys.readouterr().err == (
         f"usher: server.host: {host} is open to others and no key is asked for; "
-        "use a loopback address or say --insecure\n"
+        "make one with `usher key new`, use a loopback address, or say --insecure\n"
     )
+
+
+@pytest.mark.parametrize(("keyed", "insecure"), [(True, False), (False, True)])
+def test_an_open_address_with_keys_or_a_word_is_fine(*, keyed: bool, insecure: bool) -> None:
+    """Once callers need a key, or the operator insists, any address will do."""
+    values = {"server": {"host": "0.0.0.0", "insecure": insecure}}
+    refuse_open_address(Settings.model_validate(values), keyed=keyed)
 
 
 def test_loopback_is_recognised() -> None:
