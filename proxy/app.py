@@ -62,6 +62,7 @@ class Gateway:
     turn: Turn
     ledger: Ledger
     metrics: Metrics
+    ring: KeyRing
 
 
 def build_gateway(
@@ -111,7 +112,7 @@ def build_gateway(
         *decision_routes(edge, judges, forward, serving),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes, _make_lifespan(parts)))
-    return Gateway(app, edge.gate, turn, ledger, metrics)
+    return Gateway(app, edge.gate, turn, ledger, metrics, ring)
 
 
 @dataclass(frozen=True, slots=True)
