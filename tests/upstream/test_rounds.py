@@ -18,10 +18,6 @@ _REAL: list[tuple[str, JSONObject]] = [
     ("weather_now", {"city": "Łódź"}),
     ("unheard_of", {"x": 1}),
 ]
-    ("mail_delete", {"id": 3}),
-    ("weather_now", {"city": "Łódź"}),
-    ("unheard_of", {"x": 1}),
-]
 
 
 def _rounds(dice: random.Random) -> list[tuple[str | None, list[JSONObject]]]:
