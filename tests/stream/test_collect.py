@@ -248,13 +248,14 @@ def test_usage_that_nobody_states_stays_unknown() -> None:
 
 def test_the_quick_way_says_the_same() -> None:
     """Words of text chunks join those of other chunks, parts included."""
-    words = Delta(role="assistant", content="a", reasoning="b", reasoning_content="c", refusal="d")
+    words = Delta(role="model", content="a", reasoning="b", reasoning_content="c", refusal="d")
     words.reasoning_details = [{"text": "e"}]
     collector = Collector()
     collector.add_text(words)
+    words.role = "assistant"
     collector.add_text(words)
     assert collector.answer().message == {
-        "role": "assistant",
+        "role": "model",
         "content": "aa",
         "reasoning": "bb",
         "reasoning_content": "cc",

@@ -330,9 +330,10 @@ def test_finished_says_that_only_usage_may_come() -> None:
     for end in (STOP, END):
         splicer = splicer_in_round()
         play(splicer, say("a"))
-        before = splicer.finished
+        before = splicer.finished, splicer.answer().complete
         play(splicer, end)
-        assert (before, splicer.finished) == (False, True)
+        assert before == (False, False)
+        assert (splicer.finished, splicer.answer().complete) == (True, True)
 
 
 def test_no_finish_is_invented_for_a_round_without() -> None:
