@@ -34,6 +34,20 @@ def test_a_text_answer() -> None:
     assert answer.head == {"id": "chatcmpl-1", "created": 1, "model": "m"}
 
 
+def test_text_beside_calls_is_kept() -> None:
+    """Only empty text gives way to null, and only where there are calls."""
+    called = delta(tool_calls=[opening(0, "a", "t0", "{}")])
+    contents = [
+        collect(*chunks).message["content"]
+        for chunks in (
+            [delta(content="a"), called],
+            [delta(content=""), called],
+            [delta(content="")],
+        )
+    ]
+    assert contents == ["a", None, ""]
+
+
 def test_the_first_role_stays() -> None:
     """Whatever a provider calls it, and however often."""
     chunks = [delta(role="model", content="a"), delta(role="assistant"), delta(role=None)]
@@ -93,6 +107,24 @@ def test_text_before_parts_becomes_a_part() -> None:
     assert answer.message["content"] == [{"type": "text", "text": "a"}, {"type": "thinking"}]
 
 
+@pytest.mark.parametrize("parts", [[], ["odd"], [{"type": "image"}]])
+def test_text_after_other_parts_is_a_part_of_its_own(parts: list[JSON]) -> None:
+    """Nothing is appended to what is no text."""
+    answer = collect(delta(content=parts), delta(content="a"))
+    assert answer.message["content"] == [*parts, {"type": "text", "text": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"), [({"a": "x"}, {"a": "y"}), ([1], {"a": "x"}), ({"a": "x"}, [1]), (1, 2)]
+)
+@pytest.mark.parametrize("field", ["extra", "audio"])
+def test_what_cannot_grow_is_replaced(field: str, earlier: JSON, later: JSON) -> None:
+    """Unknown objects and changes of kind: the last one wins; only known objects have parts."""
+    joined = {"a": "xy"} if field == "audio" and later == {"a": "y"} else later
+    answer = collect(delta(**{field: earlier}), delta(**{field: later}))
+    assert answer.message[field] == joined
+
+
 @pytest.mark.parametrize(
     "chunk",
     [
@@ -100,6 +132,8 @@ def test_text_before_parts_becomes_a_part() -> None:
         [],
         "x",
         {},
+        {"error": {}},
+        {"error": None},
         {"choices": None},
         {"choices": []},
         {"choices": [None, 1]},
@@ -181,12 +215,27 @@ def test_a_json_reply_stays_verbatim() -> None:
     body = TOP | {"choices": [choice], "usage": {"total_tokens": 1}}
     answer = read_completion(body)
     assert answer.message == message
+    assert answer.head == {"id": "chatcmpl-1", "created": 1, "model": "m"}
     assert answer.calls[0].raw is call
     assert (answer.finish_reason, answer.usage, answer.complete) == (
         "tool_calls",
         {"total_tokens": 1},
         True,
     )
+
+
+@pytest.mark.parametrize("odd", [None, [], {"a": 1}])
+def test_a_json_reply_without_calls_stays_verbatim_too(odd: JSON) -> None:
+    """Whatever a provider writes for no calls."""
+    message = {"role": "assistant", "content": "a", "tool_calls": odd}
+    answer = read_completion({"choices": [{"message": message}]})
+    assert (answer.message, answer.calls, answer.complete) == (message, [], True)
+
+
+def test_an_error_beside_a_message_makes_it_incomplete() -> None:
+    """A body that states both is no answer."""
+    body = {"choices": [{"message": {"content": "a"}}], "error": {"message": "x"}}
+    assert not read_completion(body).complete
 
 
 def test_a_json_reply_without_ids_gets_them() -> None:
@@ -217,27 +266,29 @@ def test_a_json_reply_without_answer_is_incomplete(body: JSONObject) -> None:
     assert answer.error == body.get("error")
 
 
-def test_usage_adds_up_field_by_field() -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "total"),
+    [
+        ({"a": 1}, {"a": 2}, {"a": 3}),
+        ({"a": 0.5}, {"a": 1}, {"a": 1.5}),
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"d": {"a": 1, "b": None}}, {"d": {"a": 2, "b": 3}}, {"d": {"a": 3, "b": 3}}),
+        ({"a": 1}, {"a": None}, {"a": 1}),
+        ({"a": None}, {"a": 1}, {"a": 1}),
+        ({"a": None}, {"a": None, "b": None}, {"a": None, "b": None}),
+        ({"a": "x", "f": True}, {"a": "y", "f": True}, {"a": "y", "f": True}),
+        ({"a": 1}, {"a": {"b": 1}}, {"a": {"b": 1}}),
+        ({"a": {"b": 1}}, {"a": 1}, {"a": 1}),
+        ({"a": 1}, {"a": "x"}, {"a": "x"}),
+    ],
+)
+def test_usage_adds_up_field_by_field(
+    first: JSONObject, second: JSONObject, total: JSONObject
+) -> None:
     """Details too; nulls and names don't count, and nothing appears that nobody stated."""
-    first = {"a": 1, "cost": 0.5, "details": {"cached": 2, "x": None}, "tier": "p", "n": None}
-    second = {
-        "a": 2,
-        "b": 3,
-        "details": {"cached": 3, "x": 1},
-        "tier": "q",
-        "n": None,
-        "flag": True,
-    }
-    assert sum_usage([first, None, second]) == {
-        "a": 3,
-        "cost": 0.5,
-        "details": {"cached": 5, "x": 1},
-        "tier": "q",
-        "n": None,
-        "b": 3,
-        "flag": True,
-    }
-    assert first["details"] == {"cached": 2, "x": None}
+    before = str(first)
+    assert sum_usage([first, None, second]) == total
+    assert str(first) == before
 
 
 def test_usage_that_nobody_states_stays_unknown() -> None:

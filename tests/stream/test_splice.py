@@ -215,6 +215,26 @@ def test_the_finish_reason_of_a_dropped_call_is_no_tool_calls() -> None:
     assert run(say("a") + SEARCH + chunk({}, "length")).finishes == ["length"]
 
 
+def test_a_deviating_reason_is_mended_only_where_calls_were_touched() -> None:
+    """A single round keeps the provider's `stop`; behind hidden rounds it would be our mistake."""
+    odd = REAL + STOP
+    assert run(odd).finishes == ["stop"]
+    assert run(SEARCH + CALLED, odd).finishes == ["tool_calls"]
+
+
+def test_a_hidden_reason_does_not_come_back() -> None:
+    """A last round without a reason of its own has none."""
+    assert run(SEARCH + CALLED, say("a") + END).finishes == []
+
+
+def test_a_turn_without_rounds_is_an_empty_stream() -> None:
+    """Nothing is complete, nothing was said, and only the end goes out."""
+    splicer = Splicer(include_usage=True)
+    assert not splicer.answer().complete
+    assert (splicer.release([]), splicer.started, splicer.finished) == (b"", False, False)
+    assert splicer.finish(None) == END
+
+
 def test_a_repeated_finish_or_role_comes_once() -> None:
     """Empty reasons are none, and a role on every chunk becomes one on the first."""
     again = {"role": "assistant", "content": "a"}
