@@ -40,9 +40,12 @@ class Account:
 
     def adopt(self, headers: Headers) -> None:
         """Takes over the upstream's request id: it is the one that the client gets to see."""
-        found = next((value for name, value in headers if name.lower() == REQUEST_ID), b"")
-        if found and self.rounds == 0:
-            self.request_id = found.decode("latin-1")
+        if self.rounds:
+            return
+        for name, value in headers:
+            if len(name) == len(REQUEST_ID) and name.lower() == REQUEST_ID:
+                self.request_id = value.decode("latin-1") or self.request_id
+                return
 
     def enter_single(
         self, outcome: str, usage: JSONObject | None = None, model: str | None = None
@@ -95,11 +98,12 @@ class Account:
             return
         self.closed = True
         caller, plan = self.request.caller, self.plan
-        called = {call.name for call in spoken.calls} if spoken else set()
-        predicted = set(plan.guessed)
-        hits, unused = len(predicted & called), len(predicted - called)
-        missed = len(called & set(plan.discovered))
+        hits = unused = missed = 0
         if plan.bypass is None:
+            called = {call.name for call in spoken.calls} if spoken else set()
+            predicted = set(plan.guessed)
+            hits, unused = len(predicted & called), len(predicted - called)
+            missed = len(called & set(plan.discovered))
             self._count(hits, unused, missed)
         self.ledger.record_turn(
             TurnRow(

@@ -10,7 +10,7 @@ from proxy.keys.limiter import check_model
 from proxy.plan.chain import chain_hashes
 from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
-from proxy.plan.plan import Decision, RequestPlan
+from proxy.plan.plan import Decision, RequestPlan, pass_as_is
 from proxy.plan.policy import Policy, read_policy
 from proxy.plan.weave import Edit, Memento, weave_messages
 from proxy.settings import Settings
@@ -103,18 +103,18 @@ class Drafter:
         envelope, settings = opened.envelope, self._settings.deferral
         reason = self._reason_to_pass(opened)
         if reason is not None or envelope is None:
-            return RequestPlan(reason)
+            return pass_as_is(reason)
         raw = envelope.raw("tools") or memoryview(b"")
         tenant = opened.request.caller.tenant
         toolbox = await self._shelf.take(tenant, raw, everything=opened.policy.defer == "all")
         messages = read_messages(envelope.raw("messages"))
         if toolbox is None or messages is None:
-            return RequestPlan("malformed")
+            return pass_as_is("malformed")
         history = read_history(messages)
         choice = read_choice(envelope.get("tool_choice"))
         reason = _reason_to_keep(toolbox, history, choice)
         if reason is not None:
-            return RequestPlan(reason, tools=len(toolbox.catalogue.tools))
+            return pass_as_is(reason, len(toolbox.catalogue.tools))
         links = chain_hashes(messages)
         mementos = await self._recall(tenant, history, links)
         delivery = choose_delivery(settings, opened.model, toolbox.catalogue)
@@ -136,7 +136,7 @@ class Drafter:
             {position: memento.discovered for position, memento in mementos.items()},
         )
         if not arrangement.pool:
-            return RequestPlan("all kept", tools=len(toolbox.catalogue.tools))
+            return pass_as_is("all kept", len(toolbox.catalogue.tools))
         edits = _edit_messages(messages, links, mementos, toolbox, arrangement)
         brief = Brief(
             envelope=envelope,

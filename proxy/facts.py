@@ -39,7 +39,10 @@ def facts_of(plan: RequestPlan, overhead: float) -> Headers:
 
 
 def content_type(headers: Headers) -> bytes:
-    return next((value.lower() for name, value in headers if name.lower() == b"content-type"), b"")
+    for name, value in headers:
+        if len(name) == 12 and name.lower() == b"content-type":
+            return value.lower()
+    return b""
 
 
 def outcome_of(error: BaseException) -> str:

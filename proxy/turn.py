@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from proxy.account import Account
 from proxy.converse import converse
 from proxy.dispatch import Dispatch
-from proxy.draft import Drafter
+from proxy.draft import Drafter, Opened
 from proxy.errors import UpstreamTimeout
 from proxy.facts import plan_of
 from proxy.forward import forward
@@ -53,16 +53,22 @@ class Turn:
         account = Account(
             crew.ledger, crew.metrics, request, provider, opened.model, user=opened.user
         )
+        if opened.policy.timeout is None:
+            return await self._answer(opened, account)
         async with _deadline(opened.policy.timeout):
-            draft = await crew.drafter.draft(opened)
-            if isinstance(draft, RequestPlan):
-                account.plan = draft
-                return await forward(crew.dispatch, opened, account)
-            account.plan = plan_of(draft)
-            if opened.policy.deferral == "observe":
-                account.plan = replace(account.plan, bypass="observe")
-                return await forward(crew.dispatch, opened, account)
-            return await converse(draft, crew.dispatch, crew.drafter, account)
+            return await self._answer(opened, account)
+
+    async def _answer(self, opened: Opened, account: Account) -> Reply:
+        crew = self._crew
+        draft = await crew.drafter.draft(opened)
+        if isinstance(draft, RequestPlan):
+            account.plan = draft
+            return await forward(crew.dispatch, opened, account)
+        account.plan = plan_of(draft)
+        if opened.policy.deferral == "observe":
+            account.plan = replace(account.plan, bypass="observe")
+            return await forward(crew.dispatch, opened, account)
+        return await converse(draft, crew.dispatch, crew.drafter, account)
 
     async def explain(self, request: ChatRequest) -> JSONObject:
         """What would be kept, deferred and predicted, and why; nothing is sent."""
@@ -74,11 +80,8 @@ class Turn:
 
 
 @asynccontextmanager
-async def _deadline(seconds: float | None) -> AsyncIterator[None]:
+async def _deadline(seconds: float) -> AsyncIterator[None]:
     """Bounds the time until a reply, or a stream's head, is there."""
-    if seconds is None:
-        yield
-        return
     try:
         async with asyncio.timeout(seconds):
             yield

@@ -46,6 +46,7 @@ class Response:
     __slots__ = (
         "_frames",
         "_last",
+        "_left",
         "_on_end",
         "_on_start",
         "_request_id",
@@ -64,6 +65,7 @@ class Response:
         self._on_end = on_end
         self._frames = False
         self._last = b""
+        self._left = -1
         self.closing = False
         self.status: int | None = None
         self.done = False
@@ -93,7 +95,7 @@ class Response:
             await self._finish((b"\n\n" if cut else b"") + error_frames(error))
 
     async def _write_whole(self, reply: Reply, body: bytes) -> None:
-        headers = self._head(reply)
+        headers = self._head(reply, {})
         if reply.status in _BODILESS:
             body = b""
         else:
@@ -108,6 +110,10 @@ class Response:
             if self.status is None:
                 await self._start(reply.status, self._stream_head(reply))
             self._last = chunk
+            self._left -= len(chunk)
+            if self._left == 0:
+                await self._finish(chunk)
+                return
             if reply.pings and chunk.endswith(DONE):
                 self._on_end()  # SDKs hang up here, and the turn has its books to do
             await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -123,7 +129,8 @@ class Response:
                 pulse.stop()
         if self.status is None:
             await self._start(reply.status, self._stream_head(reply))
-        await self._finish(b"")
+        if not self.done:
+            await self._finish(b"")
 
     async def _start(self, status: int, headers: Headers) -> None:
         # HTTP has no other final status, and some upstreams invent one.
@@ -144,21 +151,26 @@ class Response:
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
         self.done = True
 
-    def _head(self, reply: Reply) -> Headers:
-        names = [name.lower() for name, _ in reply.headers]
-        headers = [
-            pair for name, pair in zip(names, reply.headers, strict=True) if name not in _DROPPED
-        ]
-        if b"x-request-id" not in names:
+    def _head(self, reply: Reply, sent: dict[bytes, bytes]) -> Headers:
+        """The headers to send; those of the reply are added to `sent` by name."""
+        headers: Headers = []
+        for pair in reply.headers:
+            name = pair[0].lower()
+            sent[name] = pair[1]
+            if name not in _DROPPED:
+                headers.append(pair)
+        if b"x-request-id" not in sent:
             headers.append((b"x-request-id", self._request_id.encode()))
         return headers
 
     def _stream_head(self, reply: Reply) -> Headers:
-        headers = self._head(reply)
-        sent = {name.lower(): value for name, value in reply.headers}
+        sent: dict[bytes, bytes] = {}
+        headers = self._head(reply, sent)
         if not sent.get(b"content-type", b"").lower().startswith(b"text/event-stream"):
-            if b"content-length" in sent and reply.status not in _BODILESS:
-                headers.append((b"content-length", sent[b"content-length"]))
+            length = sent.get(b"content-length", b"")
+            if length and reply.status not in _BODILESS:
+                headers.append((b"content-length", length))
+                self._left = int(length) if length.isdigit() else -1
             return headers
         self._frames = b"content-encoding" not in sent
         headers += [pair for pair in _UNBUFFERED if pair[0] not in sent]

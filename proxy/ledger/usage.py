@@ -117,7 +117,7 @@ def read_usage(usage: JSONObject | None) -> Tokens:
 
 def nano_usd(usd: JSON) -> int | None:
     """A price in USD, as a provider may spell it, in whole nano-USD; None when it is none."""
-    if isinstance(usd, bool) or not isinstance(usd, int | float | str):
+    if usd is None or isinstance(usd, bool) or not isinstance(usd, int | float | str):
         return None
     try:
         nano = round(float(usd) * NANO)
@@ -164,6 +164,10 @@ def _object(source: JSONObject, *names: str) -> JSONObject:
 def _count(source: JSONObject, *names: str) -> int | None:
     for name in names:
         value = source.get(name)
+        if value is None:
+            continue
+        if type(value) is int and 0 <= value <= _MOST_TOKENS:
+            return value
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:

@@ -29,8 +29,9 @@ class Tally(Generic[Label]):
         self._children = {value: counter.labels(value) for value in (*values, "other")}
 
     def add(self, value: Label, amount: float = 1) -> None:
-        child = self._children.get(value) or self._children["other"]
-        child.inc(amount)
+        if amount:
+            child = self._children.get(value) or self._children["other"]
+            child.inc(amount)
 
 
 class Metrics:

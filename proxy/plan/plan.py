@@ -1,6 +1,7 @@
 """What Usher decided for one request, as values that `explain`, headers and the ledger show."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from proxy.wire import JSONObject
 
@@ -69,6 +70,12 @@ class RequestPlan:
                 for decision in self.decisions
             ],
         }
+
+
+@lru_cache(maxsize=256)
+def pass_as_is(reason: str | None, tools: int = 0) -> RequestPlan:
+    """The plan of a request that goes up as it came: one object for all with that reason."""
+    return RequestPlan(reason, tools=tools)
 
 
 def _add(saved: int | None, sent: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, cast
 
 from proxy.errors import BadRequest
@@ -53,7 +54,7 @@ def read_policy(
     if fixed:
         asked.update(fixed)
     if not asked:
-        return Policy(deferral=settings.deferral.mode, prediction=settings.prediction.mode)
+        return _usual(settings.deferral.mode, settings.prediction.mode)
     for name, value in asked.items():
         _check_wish(name, value)
     return Policy(
@@ -71,6 +72,12 @@ def read_policy(
     )
 
 
+@lru_cache(maxsize=16)
+def _usual(deferral: Mode, prediction: Mode) -> Policy:
+    """The policy of a request without wishes: one object for all of them."""
+    return Policy(deferral=deferral, prediction=prediction)
+
+
 def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, str]:
     asked: dict[str, str] = {}
     for key, value in (wishes or {}).items():
@@ -81,7 +88,7 @@ def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, st
         elif value is not None:
             asked[key] = str(value)
     for name, raw in headers:
-        if name[:8].lower() == _PREFIX:
+        if name[:1] in b"xX" and name[:8].lower() == _PREFIX:
             asked[name[8:].decode("latin-1").lower()] = raw.decode("latin-1").strip()
     return asked
 

@@ -2,16 +2,31 @@
 
 import re
 
-import orjson
+import msgspec
 
 from proxy.stream.sse import Splitter
-from proxy.wire import JSONObject
+from proxy.wire import JSON, JSONObject
 
 TAIL = 64 * 1024
 """Bytes kept of an event stream: its usage stands in one of the last events."""
 MAX_JSON = 32 * 1024 * 1024
 _EVENT_STREAM = b"text/event-stream"
+FEW = 4096
+"""Bytes of a stream's end that are read for the model's name when it tells no usage."""
+_USAGE = b'"usage"'
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"[^"]')
+
+
+class _Facts(msgspec.Struct, gc=False):
+    """What is read of a reply; everything else in it is skipped."""
+
+    model: JSON = None
+    usage: JSON = None
+    response: JSON = None
+
+
+_DECODE = msgspec.json.Decoder(_Facts).decode
+_NOTHING = _Facts()
 
 
 class Meter:
@@ -41,7 +56,7 @@ class Meter:
     @property
     def cut(self) -> bool:
         """Whether a chat stream has gone by without an end: no finish reason and no `[DONE]`."""
-        if not self._stream:
+        if not self._stream or (self._kept and b"[DONE]" in self._kept[-1]):
             return False
         tail = b"".join(self._kept)
         return b"[DONE]" not in tail and _FINISH.search(tail) is None and b'"error"' not in tail
@@ -53,9 +68,21 @@ class Meter:
             return None, None
         if not self._stream:
             return _facts([body])
-        splitter = Splitter()
-        frames = [*splitter.feed(body), *splitter.finish()]
-        return _facts([frame.data for frame in reversed(frames) if frame.data])
+        found = _read_events(_last_events(body))
+        return found if found[0] is not None or body.count(_USAGE) < 2 else _read_events(body)
+
+
+def _last_events(body: bytes) -> bytes:
+    """The events from the last one that speaks of usage on, or a few when none does."""
+    at = body.rfind(_USAGE)
+    start = body.rfind(b"\n\n", 0, at if at >= 0 else max(0, len(body) - FEW))
+    return body if start < 0 else body[start + 2 :]
+
+
+def _read_events(body: bytes) -> tuple[JSONObject | None, str | None]:
+    splitter = Splitter()
+    frames = [*splitter.feed(body), *splitter.finish()]
+    return _facts([frame.data for frame in reversed(frames) if frame.data])
 
 
 def _facts(candidates: list[bytes]) -> tuple[JSONObject | None, str | None]:
@@ -66,19 +93,18 @@ def _facts(candidates: list[bytes]) -> tuple[JSONObject | None, str | None]:
     model: str | None = None
     for data in candidates:
         reply = _load(data)
-        inner = reply.get("response")
-        source = inner if isinstance(inner, dict) else reply
-        name = source.get("model")
+        inner = reply.response
+        usage, name = reply.usage, reply.model
+        if isinstance(inner, dict):
+            usage, name = inner.get("usage"), inner.get("model")
         model = model or (name if isinstance(name, str) else None)
-        usage = source.get("usage")
         if isinstance(usage, dict):
             return usage, model
     return None, model
 
 
-def _load(data: bytes) -> JSONObject:
+def _load(data: bytes) -> _Facts:
     try:
-        reply = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return {}
-    return reply if isinstance(reply, dict) else {}
+        return _DECODE(data)
+    except (ValueError, RecursionError):
+        return _NOTHING

@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 import orjson
 
 from proxy.errors import StreamTruncated, UpstreamError, UpstreamRefused
@@ -23,8 +24,7 @@ GRACE_SECONDS = 2.0
 DONE = b"[DONE]"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """One upstream call as the ledger wants it; `outcome` is "ok" or what went wrong."""
 
     context: str

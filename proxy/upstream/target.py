@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import quote, urlsplit
 
@@ -38,8 +39,7 @@ class Target:
     @property
     def azure(self) -> bool:
         """Whether it is an Azure resource, which has paths and a key header of its own."""
-        host = urlsplit(self.base_url).hostname or ""
-        return host.endswith(AZURE_HOSTS)
+        return _is_azure(self.base_url)
 
 
 class Targets:
@@ -71,11 +71,17 @@ class Targets:
         return self.default
 
 
+@lru_cache(maxsize=256)
+def _is_azure(base_url: str) -> bool:
+    return (urlsplit(base_url).hostname or "").endswith(AZURE_HOSTS)
+
+
 def choose_target(settings: Settings, model: str) -> Target:
     """One choice without keeping the prepared `Targets`."""
     return Targets(settings).choose(model)
 
 
+@lru_cache(maxsize=1024)
 def url_for(target: Target, path: str, query: str = "", deployment: str | None = None) -> str:
     """The upstream's URL of an API resource, its path and query as the client wrote them.
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from proxy.errors import UpstreamError
 from proxy.wire import Headers
@@ -20,8 +21,7 @@ meets their hang-up half-way may not be repeated, so we hang up first."""
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamRequest:
+class UpstreamRequest(msgspec.Struct, frozen=True):
     """What goes up; a body that is an iterator can be sent once only.
 
     `url` is sent byte for byte, and `headers` are all there are besides Host and the framing.

@@ -1,0 +1,1 @@
+"""What Usher costs, measured beside its peers: `make bench`."""
