@@ -7,13 +7,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from proxy.demo.catalogue import load_tools
+from proxy.demo.costs import compare_costs
 from proxy.demo.gateway import serve_gateway
 from proxy.demo.play import Player
 from proxy.demo.report import Run, compare, succeeded
 from proxy.demo.scenario import PROMPTS
 from proxy.demo.table import print_report
 from proxy.ledger.store import UsageQuery
+from proxy.settings import Deferral, Mode
 from proxy.wire import JSONObject
+
+_MODES: tuple[Mode, Mode] = ("off", "on")
 
 
 def run(*, as_json: bool) -> int:
@@ -27,15 +31,15 @@ def run(*, as_json: bool) -> int:
 
 
 def make_report() -> JSONObject:
-    """Play all prompts twice and compare."""
+    """Play all prompts twice and compare; then the bills of one long conversation."""
     tools = load_tools()
     names = [tool["function"]["name"] for tool in tools]
-    off, on = (_play(tools, defer=defer) for defer in (False, True))
-    return compare(PROMPTS, names, off, on)
+    off, on = (_play(tools, Deferral(mode=mode)) for mode in _MODES)
+    return {**compare(PROMPTS, names, off, on), "costs": compare_costs(tools)}
 
 
-def _play(tools: list[JSONObject], *, defer: bool) -> Run:
-    with TemporaryDirectory() as folder, serve_gateway(Path(folder), defer=defer) as live:
+def _play(tools: list[JSONObject], deferral: Deferral) -> Run:
+    with TemporaryDirectory() as folder, serve_gateway(Path(folder), deferral) as live:
         played = Player(live, tools).play(PROMPTS)
         query = UsageQuery(by=("context",))
         return Run(played, asyncio.run(live.gateway.ledger.usage(query)))

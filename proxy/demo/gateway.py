@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proxy.app import Gateway, build_gateway
 from proxy.edge.server import Server
-from proxy.settings import Deferral, Log, Mode, Prediction, Settings
+from proxy.settings import Deferral, Log, Settings
 from proxy.settings import Server as ServerSettings
 from proxy.upstream.standin import Script, StandinTransport
 
@@ -26,10 +26,10 @@ class Live:
 
 
 @contextmanager
-def serve_gateway(data: Path, *, defer: bool) -> Iterator[Live]:
-    """Run a gateway in a thread, with everything at its default or with everything off."""
+def serve_gateway(data: Path, deferral: Deferral) -> Iterator[Live]:
+    """Run a gateway in a thread, with everything at its default but deferral."""
     upstream = Script()
-    settings = _make_settings(defer=defer)
+    settings = _make_settings(deferral)
     transport = StandinTransport(upstream, cache=True)
     gateway = build_gateway(settings, data, {"standin": transport})
     listening: Future[int] = Future()
@@ -54,11 +54,9 @@ def _run(server: Server, listening: "Future[int]") -> None:
             listening.set_exception(OSError("the demo's gateway did not start"))
 
 
-def _make_settings(*, defer: bool) -> Settings:
-    mode: Mode = "on" if defer else "off"
+def _make_settings(deferral: Deferral) -> Settings:
     return Settings(
         server=ServerSettings(port=0, drain_seconds=1.0),
-        deferral=Deferral(mode=mode),
-        prediction=Prediction(mode=mode),
+        deferral=deferral,
         log=Log(level="error"),
     )

@@ -31,7 +31,10 @@ def compare(prompts: Sequence[Prompt], names: Sequence[str], off: Run, on: Run) 
 
 def succeeded(report: JSONObject) -> bool:
     """Whether the demo showed what it is meant to show."""
+    costs = report.get("costs") or {}
+    bills = [costs[name] for name in ("off", "append", "frozen") if name in costs]
     right = all(turn["right_tool"] for turn in report["turns"])
+    right = right and all(bill["right_tools"] for bill in bills)
     return right and report["all_listed"] and report["answers_equal"]
 
 

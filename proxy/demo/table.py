@@ -18,7 +18,8 @@ def print_report(report: JSONObject, console: Console | None = None) -> None:
         f"every tool still listed: {_yes(report['all_listed'])}"
         f" · answers equal in both runs: {_yes(report['answers_equal'])}"
     )
-    parts = (HEADLINE, "", _sizes(report), _ways(report), _books(report), verdicts)
+    tables = (_sizes(report), _ways(report), _bills(report), _books(report))
+    parts = (HEADLINE, "", *tables, verdicts)
     (console or Console(highlight=False, markup=False)).print(Group(*parts))
 
 
@@ -59,6 +60,19 @@ def _way(turn: JSONObject) -> str:
         return "–"
     found = any(name in turn["discovered"] for name in turn["called"])
     return "found by a search" if found else "there from the start"
+
+
+def _bills(report: JSONObject) -> Table:
+    costs = report["costs"]
+    title = f"A conversation of {costs['turns']} turns, cached tokens at {costs['cached_price']}"
+    table = _table(title, "delivery")
+    for heading in ("calls", "prompt tokens", "of them cached", "cost", "of off"):
+        table.add_column(heading, justify="right")
+    for name in ("off", "append", "frozen"):
+        bill = costs[name]
+        keys = ("calls", "prompt_tokens", "cached_tokens", "cost")
+        table.add_row(name, *(f"{bill[key]:,}" for key in keys), f"{bill['of_off']:.1%}")
+    return table
 
 
 def _books(report: JSONObject) -> Table:

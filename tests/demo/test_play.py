@@ -9,12 +9,13 @@ from proxy.demo.catalogue import load_tools
 from proxy.demo.gateway import Live, serve_gateway
 from proxy.demo.play import Player
 from proxy.demo.scenario import Prompt
+from proxy.settings import Deferral
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder: Path = tmp_path_factory.mktemp("demo")
-    with serve_gateway(folder, defer=True) as running:
+    with serve_gateway(folder, Deferral()) as running:
         yield running
 
 

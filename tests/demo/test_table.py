@@ -21,10 +21,21 @@ TURN: JSONObject = {
 TOTALS: JSONObject = {"context": "main", "calls": 2, "prompt_tokens": 228_000}
 
 
+BILL: JSONObject = {
+    "calls": 16, "prompt_tokens": 1_800_000, "cached_tokens": 1_700_000, "cost": 270_000,
+    "of_off": 1.0,
+}  # fmt: skip
+COSTS: JSONObject = {
+    "turns": 12, "cached_price": 0.1, "off": BILL, "append": BILL,
+    "frozen": {**BILL, "of_off": 0.114},
+}  # fmt: skip
+
+
 def _print(*turns: JSONObject, equal: bool = True) -> str:
     console = Console(file=io.StringIO(), width=120)
     usage = {"off": [TOTALS], "on": []}
-    report = {"turns": turns, "all_listed": True, "answers_equal": equal, "usage": usage}
+    report: JSONObject = {"turns": turns, "all_listed": True, "answers_equal": equal}
+    report |= {"usage": usage, "costs": COSTS}
     print_report(report, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -38,6 +49,7 @@ def test_sizes_ways_and_books_are_shown() -> None:
     assert "98.2%" in text
     assert "228,000" in text
     assert "–" in text
+    assert "11.4%" in text
 
 
 def test_it_says_how_the_tool_came() -> None:
