@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from proxy.evals.baseline import find_regressions, measure_entry, read_baseline
 from proxy.evals.next_tool import evaluate_next_tool
 from proxy.evals.rankers import open_ranker
 from proxy.evals.retrieval import evaluate_retrieval
+from proxy.tools.semantic import has_semantic, restrain_threads
 from proxy.wire import JSON, JSONObject
 
 app = typer.Typer(help="Measure ranking and prediction on labelled sets.", no_args_is_help=True)
@@ -24,6 +26,8 @@ RankerName = Annotated[str, typer.Option("--ranker", help="lexical or semantic."
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Tools = Annotated[Path | None, typer.Option("--tools", help="Folder of the catalogue, if another.")]
 Baseline = Annotated[Path, typer.Option("--file", help="The committed figures.")]
+Sets = Annotated[list[Path], typer.Option("--set", help="Folders of labelled sets.")]
+Out = Annotated[Path, typer.Option("--out", help="The file to write.")]
 Update = Annotated[bool, typer.Option("--update", help="Write today's figures into the file.")]
 
 
@@ -66,6 +70,17 @@ def check_baseline(path: Baseline, update: Update = False, as_json: AsJson = Fal
     show({"regressions": found, "sets": baseline["sets"]}, as_json=as_json)
     if found:
         raise ConfigError("; ".join(found))
+
+
+@app.command("adapt")
+def learn_adapter(folders: Sets, out: Out) -> None:
+    """Learn from labelled sets how queries should be turned towards tools."""
+    if not has_semantic():
+        raise ConfigError("the extra `semantic` is not installed")
+    restrain_threads()
+    module = import_module("proxy.evals.adapt")
+    module.learn_file(folders, vectors_file(os.environ), out)
+    typer.echo(f"wrote {out}")
 
 
 def vectors_file(environ: Mapping[str, str]) -> Path:

@@ -1,28 +1,33 @@
 """Tool definitions go in; the weighted terms that ranking indexes come out."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import orjson
 
+from proxy.tools.signals import Signals
 from proxy.tools.text import name_terms, terms
 from proxy.wire import JSON
 
 MAX_DEPTH, MAX_PARAMETERS, MAX_TEXT = 6, 200, 4_000
 """What is read of one schema: enough for every real one, bounded for the others."""
-BOILERPLATE_SHARE, BOILERPLATE_LEAST = 0.1, 5
-"""A parameter described alike in more tools than this says nothing about any of them."""
+BOILERPLATE_LEAST = 5
+"""A parameter that most tools take says nothing about any; in so few tools it still may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A tool as ranking sees it; `parameters` is its raw JSON schema."""
+    """A tool as ranking sees it; `parameters` is its raw JSON schema.
+
+    `examples` are requests or other names that an operator knows to mean this tool.
+    """
 
     name: str
     group: str
     description: str
     parameters: bytes | None
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +58,27 @@ class Lexicon:
         return found
 
 
-def read_fields(documents: Sequence[Document]) -> list[Fields]:
+def read_fields(documents: Sequence[Document], signals: Signals) -> list[Fields]:
     """Split every document into terms; parameters that most tools share are left out."""
-    parameters = [list(_read_parameters(document.parameters)) for document in documents]
-    boilerplate = _find_boilerplate(parameters)
+    schemas = [document.parameters if signals.parameters else None for document in documents]
+    parameters = [_read_parameters(schema) for schema in schemas]
+    boilerplate = _find_boilerplate(parameters, signals.boilerplate)
     lexicon = Lexicon()
     return [
         _fields(document, [pair for pair in own if pair[0] not in boilerplate], lexicon)
         for document, own in zip(documents, parameters, strict=True)
+    ]
+
+
+def add_examples(
+    documents: Sequence[Document], examples: Mapping[str, Sequence[str]]
+) -> list[Document]:
+    """Attach an operator's examples to the tools that they name."""
+    return [
+        replace(document, examples=tuple(examples[document.name]))
+        if document.name in examples
+        else document
+        for document in documents
     ]
 
 
@@ -72,15 +90,18 @@ def read_parameter_names(document: Document) -> list[str]:
 def _fields(document: Document, parameters: list[Parameter], lexicon: Lexicon) -> Fields:
     return Fields(
         name=tuple(name_terms(document.name)),
-        description=lexicon.terms(document.description[:MAX_TEXT]),
+        description=(
+            *lexicon.terms(document.description[:MAX_TEXT]),
+            *(term for example in document.examples for term in lexicon.terms(example)),
+        ),
         parameter_names=tuple(t for name, _ in parameters for t in name_terms(name)),
         parameter_texts=tuple(t for _, own in parameters for t in lexicon.terms(_describe(own))),
     )
 
 
-def _find_boilerplate(parameters: Sequence[Sequence[Parameter]]) -> frozenset[str]:
+def _find_boilerplate(parameters: Sequence[Sequence[Parameter]], share: float) -> frozenset[str]:
     counts = Counter(name for own in parameters for name in {name for name, _ in own})
-    most = max(BOILERPLATE_LEAST, BOILERPLATE_SHARE * len(parameters))
+    most = max(BOILERPLATE_LEAST, share * len(parameters))
     return frozenset(name for name, count in counts.items() if count > most)
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from proxy.tools.adapter import Matrix
 from proxy.tools.document import Document
 from proxy.tools.lexical import LexicalIndex
 from proxy.tools.score import Hit, Scores, select
 from proxy.tools.text import share_unspaced
-from proxy.tools.vectors import Matrix, QueryMemo
+from proxy.tools.vectors import QueryMemo
 
 
 class HybridIndex:

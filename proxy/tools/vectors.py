@@ -8,25 +8,30 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from proxy.tools.adapter import Matrix, read_adapter
 from proxy.tools.document import Document, read_parameter_names
 from proxy.tools.text import spaced
 
-Matrix = NDArray[np.float32]
 KEY_BYTES = 16
 BATCH = 4
 """Texts encoded in one go: small, so that requests get the interpreter in between."""
 QUERY_CHARS, QUERIES = 1_000, 512
 """Read of one query; remembered queries."""
+NAME_DISCOUNT = 0.5
+"""A tool's bare name counts half."""
 _BRIEF, _LONG, _PARAMETERS = 150, 300, 20
 
 
 class Encoder(Protocol):
-    """A sentence model: texts in, one vector of length one for each out."""
+    """A sentence model: texts in, one vector of length one for each out.
+
+    `adapter` is the file of the turn that queries get, if there is one for this model.
+    """
 
     name: str
     size: int
+    adapter: Path | None
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         """Encode texts; may be called from two threads."""
@@ -99,19 +104,29 @@ class VectorStore:
             yield raw[at : at + KEY_BYTES], raw[at + KEY_BYTES : at + self._record]
 
 
+def clip_query(query: str) -> str:
+    """What is read of a query: its beginning, without line breaks."""
+    return " ".join(query[: 2 * QUERY_CHARS].split())[:QUERY_CHARS]
+
+
 class QueryMemo:
     """Remembers the vectors of recent queries: a conversation asks for its old turns again."""
 
-    def __init__(self, encode: Callable[[Sequence[str]], Matrix]) -> None:
-        self._encode = encode
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        path = encoder.adapter
+        self._adapter = read_adapter(path, encoder.size) if path is not None else None
         self._known: OrderedDict[str, Matrix] = OrderedDict()
 
     def encode(self, query: str) -> Matrix:
         """The vector of a query."""
-        text = " ".join(query[: 2 * QUERY_CHARS].split())[:QUERY_CHARS]
+        text = clip_query(query)
         known = self._known.get(text)
         if known is None:
-            known = self._known[text] = self._encode([text])[0]
+            known = self._encoder.encode([text])[0]
+            if self._adapter is not None:
+                known = self._adapter.turn(known)
+            self._known[text] = known
             if len(self._known) > QUERIES:
                 self._known.popitem(last=False)
         return known
@@ -120,13 +135,13 @@ class QueryMemo:
 def encode_documents(
     documents: Sequence[Document], store: VectorStore, stopped: Callable[[], bool]
 ) -> Matrix:
-    """One vector per tool: the mean of its name, its first sentence, its text, its parameters."""
-    weights = np.array([0.5, 1.0, 1.0, 1.0], dtype=np.float32)
+    """One vector per tool: the mean of its name, first sentence, text, parameters, examples."""
     matrix = np.zeros((len(documents), store.size), dtype=np.float32)
     for row, document in enumerate(documents):
         if stopped():
             raise RuntimeError("stopped")
-        matrix[row] = weights @ store.encode(_readings(document))
+        vectors = store.encode(_readings(document))
+        matrix[row] = vectors.sum(axis=0) - NAME_DISCOUNT * vectors[0]
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = matrix / np.maximum(lengths, 1e-6)
     return unit
@@ -142,4 +157,5 @@ def _readings(document: Document) -> list[str]:
         first or name,
         f"{name}: {text[:_LONG]}",
         f"{name}: {text[:_BRIEF]} {parameters}",
+        *document.examples,
     ]

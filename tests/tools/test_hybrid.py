@@ -1,11 +1,15 @@
 """Words and meaning together rank better than either."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 
+from proxy.tools.adapter import Matrix
 from proxy.tools.document import Document
 from proxy.tools.hybrid import HybridIndex
 from proxy.tools.lexical import build_lexical
-from proxy.tools.vectors import Matrix, QueryMemo
+from proxy.tools.vectors import QueryMemo
 
 DOCUMENTS = [
     Document("weather_now", "", "Current weather of a city.", None),
@@ -14,14 +18,24 @@ DOCUMENTS = [
 ]
 
 
+class Fixed:
+    """A model for which everything means the same."""
+
+    name = "fixed"
+    adapter: Path | None = None
+
+    def __init__(self, meaning: list[float]) -> None:
+        self.size = len(meaning)
+        self._meaning = meaning
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        return np.array([self._meaning] * len(texts), dtype=np.float32)
+
+
 def _index(meaning: list[float], documents: list[Document] = DOCUMENTS) -> HybridIndex:
     """An index for which every query means `meaning`, one number per document."""
-
-    def encode(texts: object) -> Matrix:
-        return np.array([meaning], dtype=np.float32)
-
     vectors = np.eye(len(documents), dtype=np.float32)
-    return HybridIndex(build_lexical(documents), vectors, QueryMemo(encode))
+    return HybridIndex(build_lexical(documents), vectors, QueryMemo(Fixed(meaning)))
 
 
 def _first(index: HybridIndex, query: str) -> str:

@@ -2,12 +2,13 @@
 
 from proxy.tools.document import Document, read_fields
 from proxy.tools.postings import find_acronyms, find_rarity, post_names, post_terms
+from proxy.tools.signals import Signals
 
 DOCUMENTS = [
     Document("vault_get", "", "Read a Key Vault. Well-Architected Framework.", None),
     Document("disk_get", "", "Read a disk.", None),
 ]
-FIELDS = read_fields(DOCUMENTS)
+FIELDS = read_fields(DOCUMENTS, Signals())
 
 
 def test_rare_terms_are_worth_more() -> None:

@@ -1,6 +1,7 @@
 """A query is spelled in the catalogue's own words before it is scored."""
 
-from proxy.tools.query import WEAK, Terms, Vocabulary, read_query
+from proxy.tools.query import Terms, Vocabulary, read_query
+from proxy.tools.signals import NEUTRAL, Signals
 
 VOCABULARY = Vocabulary(
     {
@@ -17,7 +18,7 @@ VOCABULARY = Vocabulary(
 
 
 def _read(text: str) -> Terms:
-    return read_query(text, VOCABULARY)
+    return read_query(text, VOCABULARY, Signals())
 
 
 def test_neighbours_are_joined() -> None:
@@ -50,7 +51,7 @@ def test_mended_words_are_not_coverage() -> None:
 def test_filler_weighs_less() -> None:
     """Words of every request count less than words of this one."""
     weights = _read("vault find").weights
-    assert weights["find"] < WEAK * weights["vault"]
+    assert weights["find"] < Signals().weak * weights["vault"]
 
 
 def test_early_words_weigh_more() -> None:
@@ -63,3 +64,9 @@ def test_the_verb_is_looked_for_at_the_start() -> None:
     """A verb deep in the message is not the request's verb."""
     assert _read("delete the vault").verb is not None
     assert _read("one two three four five delete").verb is None
+
+
+def test_neutral_signals_change_nothing() -> None:
+    """Switched off, every word weighs the same."""
+    weights = read_query("find the vault", VOCABULARY, NEUTRAL).weights
+    assert set(weights.values()) == {1.0}

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proxy.tools.adapter import Matrix
 from proxy.tools.document import Document
 from proxy.tools.semantic import Semantic, has_semantic
-from proxy.tools.vectors import Encoder, Matrix
+from proxy.tools.vectors import Encoder
 
 DOCUMENTS = [
     Document("weather_now", "", "Current weather of a city.", None),
@@ -21,6 +22,7 @@ class Topics:
 
     name = "topics"
     size = 2
+    adapter: Path | None = None
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         rows = [[_has(text, "weather", "天気"), _has(text, "mail", "メール")] for text in texts]

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proxy.tools.adapter import Matrix
 from proxy.tools.document import Document
-from proxy.tools.vectors import Matrix, QueryMemo, VectorStore, encode_documents
+from proxy.tools.vectors import QueryMemo, VectorStore, encode_documents
 
 
 class Letters:
@@ -15,6 +16,7 @@ class Letters:
 
     name = "letters"
     size = 26
+    adapter: Path | None = None
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -62,7 +64,7 @@ def test_a_foreign_file_is_started_afresh(tmp_path: Path) -> None:
 def test_long_queries_are_cut_and_remembered() -> None:
     """A pasted log costs no more than a long question, and only once."""
     model = Letters()
-    memo = QueryMemo(model.encode)
+    memo = QueryMemo(model)
     assert (memo.encode("a " * 200_000) == memo.encode("a " * 200_000)).all()
     assert len(model.asked) == 1
     assert len(model.asked[0]) <= 1_000
