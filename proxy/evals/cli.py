@@ -11,6 +11,7 @@ import typer
 
 from proxy.config import data_folder
 from proxy.errors import ConfigError
+from proxy.evals.ablation import evaluate_ablation
 from proxy.evals.abstain import evaluate_abstention
 from proxy.evals.baseline import find_regressions, measure_entry, read_baseline
 from proxy.evals.next_tool import evaluate_next_tool
@@ -52,6 +53,17 @@ def show_abstention(
     """How often messages that need no tool get none, and the others some."""
     with open_ranker(ranker, vectors_file(os.environ)) as opened:
         show(evaluate_abstention(folder, tools or folder, ranker, opened), as_json=as_json)
+
+
+@app.command("ablation")
+def show_ablation(folder: Set, as_json: AsJson = False) -> None:
+    """What leaving out each signal of the lexical ranker costs."""
+    figures = evaluate_ablation(folder)
+    if as_json:
+        show(figures, as_json=True)
+        return
+    for row in figures["rows"]:
+        typer.echo(f"{row['without']:>12}  R@1 {row['recall@1']:.4f}  R@5 {row['recall@5']:.4f}")
 
 
 @app.command("regress")

@@ -48,3 +48,10 @@ def test_regress_updates_and_checks(folder: Path) -> None:
     assert isinstance(failed.exception, ConfigError)
     assert RUNNER.invoke(app, ["regress", "--file", str(path), "--update"]).exit_code == 0
     assert RUNNER.invoke(app, ["regress", "--file", str(path)]).exit_code == 0
+
+
+def test_ablation_as_text_and_json(folder: Path) -> None:
+    """A table for people, the rows for programs."""
+    words = ["ablation", "--set", str(folder)]
+    assert "  nothing  R@1 0.5000" in RUNNER.invoke(app, words).stdout
+    assert len(orjson.loads(RUNNER.invoke(app, [*words, "--json"]).stdout)["rows"]) > 10
