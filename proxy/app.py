@@ -200,8 +200,11 @@ def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) ->
 
 def _make_adviser(
     settings: Settings, judges: Judges, background: Background, store: Store
-) -> Adviser:
+) -> Adviser | None:
+    """Who asks the judge about tools, when that is wanted."""
     own = settings.classification
+    if not own.enabled or not own.tool_selection.enabled:
+        return None
     folder = Path(own.questions) if own.questions else None
     turn_judge = TurnJudge(judges.default, own, load_wordings(folder), background.spawn)
     return Adviser(judges.default, turn_judge, own.tool_selection, store)
