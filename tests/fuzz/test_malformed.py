@@ -3,13 +3,13 @@
 import asyncio
 import json
 import random
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.app import build_gateway
+from proxy.app import Gateway, build_gateway
 from proxy.settings import Settings
 from proxy.upstream.transport import UpstreamRequest
 from proxy.wire import JSON, JSONObject
@@ -22,6 +22,7 @@ _SETTINGS = Settings.model_validate(
         "upstream": {"base_url": "http://up.test/v1", "retries": 0},
         "deferral": {"min_tools": 1, "small_chars": 0},
         "ledger": {"enabled": False},
+        "prediction": {"ranker": "lexical"},
     }
 )
 _ODD = st.one_of(
@@ -137,11 +138,33 @@ class Echo:
         return made
 
 
-def _ask(body: bytes, seed: int, folder: Path) -> tuple[Answered, Echo]:
-    echo = Echo(random.Random(seed))
-    transport = FakeTransport(answer=echo.answer)
-    gateway = build_gateway(_SETTINGS, folder, {"openai": transport})
-    return asyncio.run(ask(gateway.app, "POST", CHAT, body)), echo
+class Switchboard(FakeTransport):
+    """Connects one gateway with the echo of the example at hand."""
+
+    def __init__(self) -> None:
+        super().__init__(answer=lambda sent: self.echo.answer(sent))
+        self.echo = Echo(random.Random(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """One gateway for all examples."""
+
+    gateway: Gateway
+    switchboard: Switchboard
+
+    def ask(self, body: bytes, seed: int = 0) -> tuple[Answered, Echo]:
+        """One request, and what the upstream saw of it."""
+        self.switchboard.sent.clear()
+        echo = self.switchboard.echo = Echo(random.Random(seed))
+        return asyncio.run(ask(self.gateway.app, "POST", CHAT, body)), echo
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    switchboard = Switchboard()
+    folder = tmp_path_factory.mktemp("fuzz")
+    return Rig(build_gateway(_SETTINGS, folder, {"openai": switchboard}), switchboard)
 
 
 @settings(
@@ -149,11 +172,11 @@ def _ask(body: bytes, seed: int, folder: Path) -> tuple[Answered, Echo]:
 )
 @given(request=_REQUESTS, seed=st.integers(0, 2**32))
 def test_no_request_makes_usher_fail(
-    request: JSONObject, seed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    request: JSONObject, seed: int, rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever a client sends, the upstream is asked and its answer is a clean one."""
     body = json.dumps(request).encode()
-    answered, echo = _ask(body, seed, tmp_path)
+    answered, echo = rig.ask(body, seed)
     assert answered.status == 200
     assert answered.complete
     assert echo.bodies
@@ -168,20 +191,20 @@ def test_no_request_makes_usher_fail(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(body=st.binary(max_size=60) | st.text(max_size=40).map(lambda t: t.encode()))
-def test_what_is_no_json_passes_as_it_is(body: bytes, tmp_path: Path) -> None:
+def test_what_is_no_json_passes_as_it_is(body: bytes, rig: Rig) -> None:
     """The upstream shall say what is wrong with it."""
-    answered, echo = _ask(body, 0, tmp_path)
+    answered, echo = rig.ask(body)
     assert answered.status == 200
     assert echo.bodies == [body]
 
 
 @pytest.mark.parametrize("depth", [100, 1_500, 100_000])
 @pytest.mark.parametrize("key", ["messages", "tools", "x", "usher"])
-def test_deep_nesting_does_not_crash(depth: int, key: str, tmp_path: Path) -> None:
+def test_deep_nesting_does_not_crash(depth: int, key: str, rig: Rig) -> None:
     """A body that no parser likes is the upstream's to refuse."""
     nested = b"[" * depth + b"]" * depth
     body = b'{"model":"m","' + key.encode() + b'":' + nested + b"}"
-    answered, echo = _ask(body, 0, tmp_path)
+    answered, echo = rig.ask(body)
     assert answered.status == 200
     if key != "usher":
         assert echo.bodies == [body]
