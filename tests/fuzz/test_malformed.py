@@ -142,8 +142,11 @@ class Switchboard(FakeTransport):
     """Connects one gateway with the echo of the example at hand."""
 
     def __init__(self) -> None:
-        super().__init__(answer=lambda sent: self.echo.answer(sent))
+        super().__init__(answer=self._connect)
         self.echo = Echo(random.Random(0))
+
+    def _connect(self, sent: UpstreamRequest) -> Outcome:
+        return self.echo.answer(sent)
 
 
 @dataclass(frozen=True, slots=True)
