@@ -1,6 +1,7 @@
 """Deferred tools go in; the text that names them all, and the search tool around it, come out."""
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import orjson
@@ -14,24 +15,26 @@ Members = Sequence[tuple[str, Document]]
 """(name below the group's pattern, tool)."""
 
 PURPOSE = (
-    "Loads further tools. The tools below exist and are yours, only their parameters are not"
-    " loaded yet: never say that one is unavailable. Call a listed tool directly when you know its"
-    " arguments; otherwise search for what the task needs and the matching tools become callable."
-    " `a_*: b, c` lists the tools a_b and a_c."
+    "Loads tools. Those below are yours, only their parameters are not loaded yet: never call one"
+    " unavailable. Call a listed tool directly when you know its arguments; otherwise search for"
+    " what the task needs and the matches become callable. `a_*: b, c` lists the tools a_b and a_c."
 )
-QUERIES = "One short English keyword query per needed capability, or exact tool names."
-GROUP = "Search only this group of the list."
+QUERIES = "English keywords, one query per needed capability; or exact names."
+GROUP = "Search only this group."
 OTHER = "other"
+SHARED = 4
+"""So many names make a beginning worth naming once."""
+_SEPARATOR = re.compile(r"__|[_\-./:]")
 
 
 def render_listing(documents: Sequence[Document], max_tokens: int, count: Count) -> str:
     """Name every tool, with as much detail as fits: signatures, names, or group sizes."""
-    groups = _by_pattern(documents)
+    groups = _sort(documents, _shared_prefixes(documents))
     for line in (_signature_line, _name_line):
         text = "\n".join(line(pattern, groups[pattern]) for pattern in groups)
         if count(text) <= max_tokens:
             return text
-    return _fit_groups(groups, max_tokens, count)
+    return _fit_groups(_sort(documents, {}), max_tokens, count)
 
 
 def _fit_groups(groups: Mapping[str, Members], max_tokens: int, count: Count) -> str:
@@ -50,13 +53,32 @@ def _fit_groups(groups: Mapping[str, Members], max_tokens: int, count: Count) ->
     return "\n".join(lines.values())
 
 
-def _by_pattern(documents: Sequence[Document]) -> dict[str, Members]:
+def _shared_prefixes(documents: Sequence[Document]) -> dict[str, str]:
+    """For each name the longest beginning that enough others have: naming it once saves tokens."""
+    names = [document.name for document in documents]
+    ends = {
+        name: [m.end() for m in _SEPARATOR.finditer(name, 1) if m.end() < len(name)]
+        for name in names
+    }
+    counts = Counter(name[:end] for name in names for end in ends[name])
+    shared = {
+        name: max((name[:end] for end in ends[name] if counts[name[:end]] >= SHARED), default="")
+        for name in names
+    }
+    return {name: prefix for name, prefix in shared.items() if prefix}
+
+
+def _sort(documents: Sequence[Document], prefixes: Mapping[str, str]) -> dict[str, Members]:
     """Sort tools under the part of the name they share: `storage_*`; the client's order within."""
     groups = defaultdict[str, list[tuple[str, Document]]](list)
     for document in documents:
-        local = local_name(document.name, document.group)
-        pattern = "" if local == document.name else _pattern(document.name, local)
-        groups[pattern].append((local, document))
+        name, group = document.name, document.group
+        local = (
+            name.removeprefix(prefixes.get(name, ""))
+            if name in prefixes
+            else local_name(name, group)
+        )
+        groups["" if local == name else _pattern(name, local)].append((local, document))
     return {pattern: groups[pattern] for pattern in sorted(groups, key=lambda p: (p == "", p))}
 
 

@@ -146,8 +146,10 @@ def _members(documents: Sequence[Document], group: str | None) -> frozenset[int]
     wanted = squash(group or "")
     if not wanted:
         return None
-    found = frozenset(p for p, tool in enumerate(documents) if squash(tool.group) == wanted)
-    return found or None
+    found = [p for p, tool in enumerate(documents) if squash(tool.group) == wanted]
+    if not found:  # the listing may show a longer beginning than the group's
+        found = [p for p, tool in enumerate(documents) if squash(tool.name).startswith(wanted)]
+    return frozenset(found) or None
 
 
 def _by_name(documents: Sequence[Document], names: Sequence[str]) -> list[int]:

@@ -13,7 +13,7 @@ class Signals:
     """Gain, per rarity, of two neighbouring words that stay neighbours."""
     verb: float = 0.15
     """Gain or loss of a tool whose verb (dis)agrees with the request's."""
-    verb_word: float = 0.7
+    verb_word: float = 0.55
     """Weight of a verb as a word, since its kind is compared besides."""
     weak: float = 0.6
     """Weight of words that every request uses."""

@@ -71,3 +71,12 @@ def test_every_full_name_can_be_rebuilt(names: list[str]) -> None:
             local = tool.removesuffix("()")
             listed.add(local if pattern == "other" else pattern.replace("*", local))
     assert listed == set(names)
+
+
+def test_long_shared_beginnings_are_named_once() -> None:
+    """Four tools of one resource need not repeat its name."""
+    names = [f"fs_share_snapshot_{verb}" for verb in ("get", "create", "delete", "update")]
+    text = render_listing(_documents(*names, "fs_limits", "fs_usage"), 1_000, count_tokens)
+    assert text == (
+        "fs_*: limits(), usage()\nfs_share_snapshot_*: get(), create(), delete(), update()"
+    )

@@ -124,6 +124,9 @@ def test_a_group_narrows_the_search() -> None:
         "kv__secret_set",
     }
     assert _search('{"queries":["weather"],"group":"nope"}').new == ("weather",)
+    assert _search('{"queries":["weather secret"],"group":"kv__secret_s*"}').new == (
+        "kv__secret_set",
+    )
 
 
 def test_a_group_without_query_is_listed() -> None:
