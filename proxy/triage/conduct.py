@@ -1,0 +1,187 @@
+"""Requests and the usage of their answers come in; edited histories and new plans come out."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from proxy.ledger.usage import Tokens
+from proxy.triage.cap import Cap
+from proxy.triage.emergency import plan_emergency
+from proxy.triage.plan import Plan, Sent
+from proxy.triage.planner import Planner
+from proxy.triage.recall import choose_name
+from proxy.triage.scope import is_compaction, reason_to_leave, reason_to_pass
+from proxy.triage.session import Mode, Scene, Session
+from proxy.triage.store import Plans
+from proxy.triage.tally import TriageTally
+from proxy.triage.units import Conversation, Facts, read_conversation
+from proxy.triage_settings import Limits, Triage
+from proxy.wire import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A request that triage leaves alone, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What triage works with; `shadow` are the plans that are made in observe mode."""
+
+    plans: Plans
+    shadow: Plans
+    planner: Planner
+    tally: TriageTally
+    spawn: Callable[..., object]
+    clock: Callable[[], float] = time.time
+
+
+class Conduct:
+    """Triage of all conversations: before a request and after its answer."""
+
+    def __init__(self, settings: Triage, limits: Limits, parts: Parts) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._facts = Facts()
+        most = limits.max_tool_result_chars
+        self._cap = None if most is None else Cap(most)
+
+    def mode_of(self, wish: str | None) -> Mode:
+        """What holds for a request: its own wish, else the setting."""
+        match wish:
+            case "on" | "off":
+                return "on" if wish == "on" else "off"
+            case "shadow":
+                return "observe"
+        return self._settings.mode
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done for requests without a wish of their own."""
+        return self._settings.mode == "off" and self._cap is None
+
+    async def open(self, scene: Scene) -> Session | Passed | None:
+        """The session of a request; None when triage is off for it."""
+        if scene.mode == "off" and self._cap is None:
+            return None
+        reason = reason_to_pass(scene.envelope)
+        if reason is not None:
+            return Passed(reason)
+        raw = scene.envelope.raw("messages") or memoryview(b"")
+        tenant = scene.caller.tenant
+        conversation = read_conversation(raw, self._facts, tenant, scene.user)
+        if conversation is None:
+            return Passed("malformed")
+        reason = reason_to_leave(conversation)
+        if reason is not None:
+            return Passed(reason)
+        tools = scene.envelope.raw("tools")
+        session = Session(
+            scene,
+            conversation,
+            cap=self._cap,
+            recall_name=choose_name(tools) if self._settings.recall else None,
+            recall_chars=self._settings.recall_chars,
+            compaction=is_compaction(conversation),
+        )
+        if scene.mode != "off":
+            await self._find_plan(session)
+        elif self._cap is not None:
+            await self._read_states(session)
+        return session
+
+    async def sent(self, session: Session) -> None:
+        """Notes how a request goes up; called when its history is woven."""
+        stitched = session.stitched
+        if stitched is None or session.scene.mode == "observe":
+            return
+        if session.moved:
+            self._parts.tally.moved()
+        plan = session.plan.anchor if session.plan is not None and session.acts else ""
+        sent = Sent(plan, stitched.state, self._parts.clock())
+        await self._parts.plans.note(session.scene.caller.tenant, session.conversation.head, sent)
+
+    def ended(self, session: Session, tokens: Tokens) -> None:
+        """Hears what the answer's prompt came to; a decision is made beside everything else."""
+        if session.scene.mode == "off":
+            return
+        self._parts.tally.answered(session, tokens)
+        if tokens.prompt is None or tokens.prompt > self._settings.high_water:
+            self._parts.spawn(self._decide(session, tokens.prompt))
+
+    async def explain(self, tenant: str, request_id: str) -> JSON:
+        """What was decided after a request, or None."""
+        return await self._parts.plans.explain(tenant, request_id)
+
+    async def _decide(self, session: Session, used: int | None) -> None:
+        plans = self._plans(session)
+        outcome = await self._parts.planner.decide(session, used, plans)
+        self._parts.tally.decided(outcome)
+        entry = {**outcome.describe(), "applied": session.describe(), "prompt_tokens": used}
+        scene = session.scene
+        await self._parts.plans.audit(scene.caller.tenant, scene.request_id, entry)
+
+    def _plans(self, session: Session) -> Plans:
+        return self._parts.shadow if session.scene.mode == "observe" else self._parts.plans
+
+    async def _find_plan(self, session: Session) -> None:
+        """The plan in force, and what is known of earlier requests."""
+        tenant = session.scene.caller.tenant
+        conversation = session.conversation
+        plans = self._plans(session)
+        session.plan = await plans.find(tenant, conversation)
+        known = await self._read_states(session)
+        begun = _begin_of_signed_turn(conversation)
+        if begun is not None and session.scene.mode == "on":
+            sent = known.get(conversation.links[begun])
+            session.plan = await plans.get(tenant, sent.plan) if sent and sent.plan else None
+        elif session.scene.mode == "on" and not session.compaction:
+            await self._adopt(session, plans)
+        session.acts = session.plan.acts if session.plan is not None else {}
+
+    async def _read_states(self, session: Session) -> dict[bytes, Sent]:
+        """How the requests went up whose answers are signed, and the one before this."""
+        conversation = session.conversation
+        links, facts = conversation.links, conversation.facts
+        wanted = {links[p - 1] for p, fact in enumerate(facts) if fact.signed and p}
+        begun = _begin_of_signed_turn(conversation)
+        if begun is not None:
+            wanted.add(links[begun])
+        previous = links[conversation.heads[-2]] if len(conversation.heads) > 1 else None
+        if previous is not None:
+            wanted.add(previous)
+        known = await self._parts.plans.sent(session.scene.caller.tenant, wanted)
+        session.states = {link: sent.state for link, sent in known.items()}
+        session.previous = known.get(previous) if previous is not None else None
+        return known
+
+    async def _adopt(self, session: Session, plans: Plans) -> None:
+        """What is decided takes effect when the cache is cold anyway, or the window nearly full."""
+        plan, now = session.plan, self._parts.clock()
+        anchor = session.conversation.head.hex()
+        tenant = session.scene.caller.tenant
+        new: Plan | None = None
+        if plan is not None and plan.pending and session.previous is not None:
+            idle = now - session.previous.at
+            if idle > self._settings.cost.cache_seconds:
+                new = plan.adopt(anchor, "cold", now)
+        urgent = plan_emergency(session, new or plan, self._settings, now)
+        new = urgent or new
+        if new is not None:
+            session.plan = await plans.commit(tenant, new)
+            self._parts.tally.adopted(new.reason)
+
+
+def _begin_of_signed_turn(conversation: Conversation) -> int | None:
+    """Where the current turn begins, if it holds signed reasoning: then no new plan may enter.
+
+    A provider wants the blocks of a turn that it goes on with, so they cannot be stripped.
+    """
+    facts = conversation.facts
+    for position in range(len(facts) - 1, -1, -1):
+        if facts[position].role == "user":
+            signed = any(fact.signed for fact in facts[position + 1 :])
+            return position if signed else None
+    return None

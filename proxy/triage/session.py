@@ -1,0 +1,174 @@
+"""A request's history and its plan come in; the array that goes up, and what it is, go out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import orjson
+
+from proxy.plan.envelope import Envelope
+from proxy.plan.identity import Caller
+from proxy.plan.weave import Edit, weave_messages
+from proxy.triage.cap import Cap
+from proxy.triage.cost import tokens_of
+from proxy.triage.plan import Act, Plan, Sent, count_acts
+from proxy.triage.recall import Recall, has_recall
+from proxy.triage.render import Style, render_cuts
+from proxy.triage.stitch import UNEDITED, Seams, Stitched, stitch
+from proxy.triage.units import Conversation
+from proxy.wire import JSONObject
+
+Mode: TypeAlias = Literal["off", "observe", "on"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A request as far as triage needs it; `mode` is what holds for it.
+
+    `user` is the user that the request names, `ask_usage` whether its target may be asked for it.
+    """
+
+    envelope: Envelope
+    caller: Caller
+    request_id: str
+    mode: Mode
+    user: str | None = None
+    ask_usage: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a history was put together: edits of deferral, and whether parts can be recalled."""
+
+    edits: Mapping[int, Edit] = field(default_factory=dict)
+    frozen: bool = False
+    recall: bool = False
+
+
+@dataclass(slots=True)
+class Session:
+    """Triage of one request.
+
+    `acts` are in force for it, `states` say how earlier requests of the conversation went up.
+    """
+
+    scene: Scene
+    conversation: Conversation
+    plan: Plan | None = None
+    acts: Mapping[str, Act] = field(default_factory=dict)
+    states: Mapping[bytes, str] = field(default_factory=dict)
+    previous: Sent | None = None
+    cap: Cap | None = None
+    recall_name: str | None = None
+    recall_chars: int = 16_000
+    compaction: bool = False
+    layout: Layout = field(default_factory=Layout)
+    stitched: Stitched | None = None
+
+    @property
+    def raw(self) -> memoryview:
+        """The client's own array."""
+        return self.scene.envelope.raw("messages") or memoryview(b"[]")
+
+    @property
+    def recallable(self) -> bool:
+        """Whether anything is taken out that a tool could bring back."""
+        if self.recall_name is None:
+            return False
+        if self.acts:
+            return True
+        if self.cap is None or self.compaction:
+            return False
+        return next(iter(self.cap.cuts(self.conversation, (), None)), None) is not None
+
+    def recall(self) -> Recall | None:
+        """The tool for it."""
+        if self.recall_name is None:
+            return None
+        return Recall(self.conversation, self.recall_name, self.recall_chars)
+
+    def weave(self, layout: Layout) -> bytes:
+        """The array that goes up."""
+        self.layout = layout
+        if self.scene.mode == "observe" and self.cap is None:
+            body = weave_messages(self.raw, layout.edits)
+            self.stitched = Stitched(body, UNEDITED, UNEDITED)
+        else:
+            self.stitched = self.stitch({} if self.scene.mode == "observe" else self.acts)
+        return self.stitched.body
+
+    def stitch(self, acts: Mapping[str, Act]) -> Stitched:
+        """The array as it is with these acts."""
+        layout = self.layout
+        name = self.recall_name if layout.recall else None
+        held = [p for p, edit in layout.edits.items() if edit.before or edit.after]
+        style = Style(name, frozenset(held) if layout.frozen else ())
+        cuts = {} if self.compaction else render_cuts(self.conversation, acts, style)
+        if self.cap is not None and not self.compaction:
+            cuts.update(self.cap.cuts(self.conversation, cuts, name))
+        seams = Seams(cuts, layout.edits, self.states)
+        return stitch(self.conversation, self.raw, seams)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the prefix is not the one that the request before this one had."""
+        if self.previous is None or self.stitched is None:
+            return False
+        return self.previous.state != self.stitched.earlier
+
+    @property
+    def recalled(self) -> frozenset[int]:
+        """Positions whose hidden messages hold a recalled part."""
+        edits = self.layout.edits.items()
+        return frozenset(position for position, edit in edits if has_recall(edit.before))
+
+    @property
+    def hides_usage(self) -> bool:
+        """Whether a stream is asked for usage that its client did not want to see."""
+        envelope = self.scene.envelope
+        if self.scene.mode != "on" or not self.scene.ask_usage or not envelope.flag("stream"):
+            return False
+        options = envelope.get("stream_options")
+        return not (isinstance(options, dict) and options.get("include_usage") is True)
+
+    def changes(self) -> dict[str, bytes | None]:
+        """What is edited in a body that is otherwise passed on."""
+        body = self.weave(Layout())
+        changes: dict[str, bytes | None] = {}
+        if body != self.raw:
+            changes["messages"] = body
+        if self.hides_usage:
+            options = self.scene.envelope.get("stream_options")
+            wanted = options if isinstance(options, dict) else {}
+            changes["stream_options"] = orjson.dumps({**wanted, "include_usage": True})
+        return changes
+
+    def saved(self) -> int:
+        """Tokens of messages that were not sent, roughly."""
+        sent = len(self.raw) if self.stitched is None else len(self.stitched.body)
+        return max(0, tokens_of(len(self.raw) - sent))
+
+    def describe(self) -> JSONObject:
+        """What was done, for headers and the books."""
+        counts = count_acts({} if self.compaction else self.acts)
+        shadow = self.scene.mode == "observe"
+        edited = counts["drop"] + counts["note"] + counts["clear"]
+        return {
+            "plan": self.plan.name if self.plan is not None else None,
+            "kept": len(self.conversation.units) - edited,
+            "noted": counts["note"],
+            "dropped": counts["drop"],
+            "cleared": counts["clear"],
+            "saved": self.saved(),
+            **({"shadow": True} if shadow else {}),
+            **({"reason": "compaction"} if self.compaction else {}),
+        }
+
+    def header(self) -> str:
+        """The value of `x-usher-triage`."""
+        facts = self.describe()
+        shown = [f"plan={facts.pop('plan') or 'none'}"]
+        shown.extend(
+            f"{k}={1 if v is True else v}" for k, v in facts.items() if v or k != "cleared"
+        )
+        return ";".join(shown)

@@ -1,0 +1,76 @@
+"""Conversations come in; plans and how requests went up are found under their hashes, or kept."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+import orjson
+
+from proxy.state.memory import Store
+from proxy.triage.plan import MIXED, Plan, Sent, decode_plan, decode_sent
+from proxy.triage.units import Conversation
+from proxy.wire import JSON, JSONObject
+
+_MOST_DECODED = 512
+
+
+class Plans:
+    """The plans of all conversations; their loss costs tokens, never an answer."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._decoded: OrderedDict[bytes, Plan | None] = OrderedDict()
+
+    async def find(self, tenant: str, conversation: Conversation) -> Plan | None:
+        """The plan with the longest history that is a beginning of this one."""
+        links = [conversation.links[position].hex() for position in conversation.heads]
+        keys = [f"triage:plan:{link}" for link in links]
+        found = await self._store.get_many(tenant, keys)
+        if not found:
+            return None
+        for key in reversed(keys):
+            plan = self._decode(found[key]) if key in found else None
+            if plan is not None:
+                return plan
+        return None
+
+    async def get(self, tenant: str, anchor: str) -> Plan | None:
+        """The plan of one anchor."""
+        value = await self._store.get(tenant, f"triage:plan:{anchor}")
+        return None if value is None else self._decode(value)
+
+    async def commit(self, tenant: str, plan: Plan) -> Plan:
+        """Keeps a plan unless there is one for this conversation; the one that holds."""
+        value = plan.encode()
+        kept = await self._store.put_if_absent(tenant, f"triage:plan:{plan.anchor}", value)
+        return plan if kept == value else self._decode(kept) or plan
+
+    async def sent(self, tenant: str, links: Iterable[bytes]) -> dict[bytes, Sent]:
+        """How earlier requests went up, as far as it is known."""
+        keys = {f"triage:sent:{link.hex()}": link for link in links}
+        found = await self._store.get_many(tenant, list(keys)) if keys else {}
+        decoded = {keys[key]: decode_sent(value) for key, value in found.items()}
+        return {link: sent for link, sent in decoded.items() if sent is not None}
+
+    async def note(self, tenant: str, link: bytes, sent: Sent) -> None:
+        """Keeps how a request went up; one that was sent in two ways answers for neither."""
+        known = (await self.sent(tenant, [link])).get(link)
+        if known is not None and known.state != sent.state:
+            sent = Sent(sent.plan, MIXED, sent.at)
+        key = f"triage:sent:{link.hex()}"
+        await self._store.put(tenant, key, orjson.dumps([sent.plan, sent.state, sent.at]))
+
+    async def audit(self, tenant: str, request_id: str, entry: JSONObject) -> None:
+        """Keeps what was decided after a request, for whoever asks why."""
+        await self._store.put(tenant, f"triage:audit:{request_id}", orjson.dumps(entry))
+
+    async def explain(self, tenant: str, request_id: str) -> JSON:
+        """What `audit` kept, or None."""
+        value = await self._store.get(tenant, f"triage:audit:{request_id}")
+        return None if value is None else orjson.loads(value)
+
+    def _decode(self, value: bytes) -> Plan | None:
+        if value not in self._decoded:
+            self._decoded[value] = decode_plan(value)
+            if len(self._decoded) > _MOST_DECODED:
+                self._decoded.popitem(last=False)
+        return self._decoded[value]

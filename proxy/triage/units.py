@@ -1,0 +1,313 @@
+"""A raw message array comes in; units with chain hashes, equal for equal histories, go out."""
+
+import hashlib
+import re
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+import orjson
+import xxhash
+
+from proxy.plan.chain import call_ids, read_text
+from proxy.triage.signed import is_signed
+from proxy.wire import JSON, JSONObject
+
+Kind: TypeAlias = Literal["head", "step", "reply"]
+
+COMPACTION = re.compile(
+    r"\b(?:summari[sz](?:e|ing)|compact(?:ing|ion)?|condens(?:e|ing))\b[^.\n]{0,80}"
+    r"\b(?:conversation|chat|dialogue|transcript|history|context|session)"
+    r"|\bdetailed summary of (?:the|our|this) conversation|\bcontext checkpoint",
+    re.IGNORECASE,
+)
+"""How agents ask a model to shorten a conversation; such a request needs all of it."""
+_COMPACTION_CHARS = 4_000
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_MEDIA = ("image_url", "input_audio", "file", "video_url", "image", "document", "source")
+
+
+class Fact(msgspec.Struct, frozen=True, gc=False):
+    """What triage knows of one message without its text."""
+
+    role: str
+    digest: bytes
+    calls: tuple[str, ...] = ()
+    answers: str | None = None
+    size: int = 0
+    content_chars: int = 0
+    signed: bool = False
+    marked: bool = False
+    sealed: bool = False
+    compacts: bool = False
+
+
+class Unit(msgspec.Struct, frozen=True, gc=False):
+    """A turn's head (the user's words and plain replies), a tool step, or a reply after steps.
+
+    `positions` are its messages; `link` is the chain hash at its end; `number` counts from 1.
+    """
+
+    kind: Kind
+    number: int
+    turn: int
+    positions: tuple[int, ...]
+    link: bytes
+    size: int
+    complete: bool
+    marked: bool
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """The messages of a request. `links` has a hash per message, `heads` where requests ended."""
+
+    items: Sequence[msgspec.Raw]
+    facts: Sequence[Fact]
+    links: Sequence[bytes]
+    units: Sequence[Unit]
+    heads: Sequence[int]
+    turns: int
+
+    @property
+    def head(self) -> bytes:
+        """The hash of everything that this request holds."""
+        return self.links[-1] if self.links else b""
+
+    def read(self, position: int) -> JSONObject:
+        """One message as an object."""
+        message: JSONObject = orjson.loads(self.items[position])
+        return message
+
+    def steps(self) -> list[Unit]:
+        """The tool steps."""
+        return [unit for unit in self.units if unit.kind == "step"]
+
+
+class Facts:
+    """Facts of messages by their bytes: a client sends every old message again and again.
+
+    The tenant seeds the key, so nobody can find out what another one has sent.
+    """
+
+    def __init__(self, most: int = 16_384) -> None:
+        self._most = most
+        self._known: OrderedDict[bytes, Fact] = OrderedDict()
+
+    def read(self, items: Sequence[msgspec.Raw], tenant: str) -> list[Fact] | None:
+        """A fact per message; None when one of them is no message."""
+        seed = xxhash.xxh3_64_intdigest(tenant.encode())
+        known, digest = self._known, xxhash.xxh3_128_digest
+        facts: list[Fact] = []
+        for item in items:
+            key = digest(item, seed)
+            fact = known.get(key)
+            if fact is None:
+                fact = _read_fact(bytes(item))
+                if fact is None:
+                    return None
+                self._keep(key, fact)
+            facts.append(fact)
+        return facts
+
+    def _keep(self, key: bytes, fact: Fact) -> None:
+        self._known[key] = fact
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+
+def read_conversation(
+    raw: bytes | memoryview, facts: Facts, tenant: str, user: str | None
+) -> Conversation | None:
+    """The conversation in a `messages` value; None when it is none that we understand."""
+    try:
+        items = _ITEMS.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    known = facts.read(items, tenant)
+    return None if known is None else link_messages(items, known, user)
+
+
+def link_messages(
+    items: Sequence[msgspec.Raw], facts: Sequence[Fact], user: str | None
+) -> Conversation:
+    """Units and hashes. System messages belong to no unit: applications put dates there."""
+    link = xxhash.xxh3_128_digest((user or "").encode())
+    links: list[bytes] = []
+    heads: list[int] = []
+    builder = _Builder()
+    position, count = 0, len(facts)
+    while position < count:
+        fact = facts[position]
+        if fact.role == "system":
+            links.append(link)
+            position += 1
+            continue
+        stop = _end_of_results(facts, position) if fact.calls else position + 1
+        many = stop - position > 2
+        ordered = _in_call_order(facts, position, stop) if many else facts[position:stop]
+        for each in ordered:
+            if each.role != "system":
+                link = xxhash.xxh3_128_digest(link + each.digest)
+            links.append(link)
+        if fact.role != "assistant" or fact.calls:
+            heads.append(stop - 1)
+        builder.add(facts, position, stop, link)
+        position = stop
+    return Conversation(items, facts, links, builder.finish(), heads, builder.turn)
+
+
+class _Builder:
+    """Puts messages together to units."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self._units: list[Unit] = []
+        self._kind: Kind = "head"
+        self._positions: list[int] = []
+        self._link = b""
+        self._size = 0
+        self._marked = self._replied = self._odd = False
+
+    def add(self, facts: Sequence[Fact], start: int, stop: int, link: bytes) -> None:
+        """One message, or an assistant's calls with all their results."""
+        fact = facts[start]
+        if fact.calls:
+            self._close()
+            self._kind = "step"
+            self._take(facts, start, stop, link)
+            self._close(complete=_is_answered(facts, start, stop))
+            return
+        if fact.role == "user":
+            if self._kind != "head" or self._replied or not self._positions:
+                self._close()
+                self._kind, self.turn = "head", self.turn + 1
+        elif not self._positions:
+            self._kind = "reply"
+        self._replied = self._replied or fact.role != "user"
+        self._odd = self._odd or fact.role not in ("user", "assistant")
+        self._take(facts, start, stop, link)
+
+    def finish(self) -> list[Unit]:
+        """All units; the last one may still grow."""
+        self._close(complete=self._replied)
+        return self._units
+
+    def _take(self, facts: Sequence[Fact], start: int, stop: int, link: bytes) -> None:
+        for position in range(start, stop):
+            if facts[position].role != "system":
+                self._positions.append(position)
+                self._size += facts[position].size
+                self._marked = self._marked or facts[position].marked
+        self._link = link
+
+    def _close(self, *, complete: bool = True) -> None:
+        if self._positions:
+            self._units.append(
+                Unit(
+                    self._kind,
+                    len(self._units) + 1,
+                    self.turn,
+                    tuple(self._positions),
+                    self._link,
+                    self._size,
+                    complete and not self._odd,
+                    self._marked,
+                )
+            )
+        self._positions = []
+        self._size, self._marked, self._replied, self._odd = 0, False, False, False
+
+
+def _end_of_results(facts: Sequence[Fact], start: int) -> int:
+    stop = start + 1
+    while stop < len(facts) and facts[stop].role == "tool":
+        stop += 1
+    return stop
+
+
+def _in_call_order(facts: Sequence[Fact], start: int, stop: int) -> list[Fact]:
+    """An assistant's message and its results as the calls stand: clients answer in any order."""
+    places = {call: place for place, call in enumerate(reversed(facts[start].calls))}
+    last = len(places)
+    results = sorted(facts[start + 1 : stop], key=lambda f: -places.get(f.answers or "", last))
+    return [facts[start], *results]
+
+
+def _is_answered(facts: Sequence[Fact], start: int, stop: int) -> bool:
+    """Whether each call has exactly one result and each result a call."""
+    answers = [facts[position].answers for position in range(start + 1, stop)]
+    calls = facts[start].calls
+    return len(set(calls)) == len(calls) == len(answers) and set(answers) == set(calls)
+
+
+def _read_fact(raw: bytes) -> Fact | None:
+    try:
+        message = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    role = message.get("role") if isinstance(message, dict) else None
+    if not isinstance(role, str):
+        return None
+    content = message.get("content")
+    text = read_text(content)
+    calls = tuple(call_ids(message)) if role == "assistant" else ()
+    answers = message.get("tool_call_id")
+    tail = text[-_COMPACTION_CHARS:] if role == "user" else text[:_COMPACTION_CHARS]
+    return Fact(
+        role="system" if role == "developer" else role,
+        digest=hashlib.blake2b(_canonical(message, role, text), digest_size=16).digest(),
+        calls=calls,
+        answers=answers if isinstance(answers, str) else None,
+        size=len(raw),
+        content_chars=len(text),
+        signed=role == "assistant" and is_signed(message),
+        marked=b'"cache_control"' in raw,
+        sealed=b'"encrypted_content"' in raw or b'"compaction"' in raw,
+        compacts=role != "assistant" and COMPACTION.search(tail) is not None,
+    )
+
+
+def _canonical(message: JSONObject, role: str, text: str) -> bytes:
+    """What makes two messages the same: role, words, media, calls.
+
+    Ids, reasoning, signatures, annotations, cache marks and outer white space do not count: clients
+    drop, renumber and move them between requests.
+    """
+    plain = unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
+    content = message.get("content")
+    media = list(_media(content)) if isinstance(content, list) else []
+    calls = message.get("tool_calls")
+    made = [_canonical_call(call) for call in calls] if isinstance(calls, list) else []
+    return orjson.dumps([role, plain, media, made], option=orjson.OPT_SORT_KEYS)
+
+
+def _canonical_call(call: JSON) -> JSON:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        custom = call.get("custom") if isinstance(call, dict) else None
+        return custom if isinstance(custom, dict) else None
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            arguments = arguments.strip()
+    return [function.get("name"), arguments or {}]
+
+
+def _media(parts: Sequence[JSON]) -> Iterator[JSON]:
+    """Pictures and files; a link counts without its query, which is signed anew and expires."""
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
+        for name in _MEDIA:
+            value = part.get(name)
+            if value is None:
+                continue
+            url = value.get("url") if isinstance(value, dict) else value
+            if isinstance(url, str) and not url.startswith("data:"):
+                yield [name, url.partition("?")[0]]
+            else:
+                yield [name, hashlib.blake2b(orjson.dumps(value), digest_size=16).hexdigest()]
