@@ -123,9 +123,18 @@ class Account:
                 unused=unused,
                 missed=missed,
                 tokens_avoided=plan.saved,
-                detail={"plan": plan.describe()} if plan.bypass is None else None,
+                detail=self._detail(),
             )
         )
+
+    def _detail(self) -> JSONObject | None:
+        """The plan, and the id that judgments were booked under when it is another one."""
+        detail: JSONObject = {}
+        if self.plan.bypass is None:
+            detail["plan"] = self.plan.describe()
+        if self.request_id != self.request.request_id:
+            detail["own_id"] = self.request.request_id
+        return detail or None
 
     def _count(self, hits: int, unused: int, missed: int) -> None:
         metrics, plan = self.metrics, self.plan

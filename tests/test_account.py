@@ -63,3 +63,14 @@ def test_a_bypassed_request_counts_no_tools() -> None:
     assert ledger.rows[0].tools_sent == 3
     assert ledger.turns[0].detail is None
     assert 'usher_tools_total{state="kept"} 0.0' in metrics.render()[0].decode()
+
+
+def test_the_books_go_by_the_id_that_the_client_sees() -> None:
+    """The upstream's own id when it sends one; ours is noted beside it."""
+    account, ledger, _ = _account()
+    account.adopt([(b"X-Request-Id", b"up_1")])
+    account.enter_single("ok")
+    account.close("ok")
+    assert ledger.rows[0].request_id == ledger.turns[0].request_id == "up_1"
+    assert ledger.turns[0].detail is not None
+    assert ledger.turns[0].detail["own_id"] == "req_1"

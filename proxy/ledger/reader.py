@@ -37,7 +37,10 @@ class Reader:
 
     async def timeline(self, request_id: str, tenant: str | None) -> JSONObject | None:
         turn_rows = await self._read(report.select_request(turns, request_id, tenant))
-        call_rows = await self._read(report.select_request(calls, request_id, tenant))
+        call_rows = list(await self._read(report.select_request(calls, request_id, tenant)))
+        own_id = report.read_own_id(turn_rows)
+        if own_id is not None:
+            call_rows += await self._read(report.select_request(calls, own_id, tenant))
         return report.shape_timeline(turn_rows, call_rows)
 
     async def spent(self, since: float) -> Sequence[tuple[str, int, int]]:

@@ -114,6 +114,15 @@ def shape_request(row: Record) -> JSONObject:
     }
 
 
+def read_own_id(turn_rows: Sequence[Record]) -> str | None:
+    """The gateway's own id of a turn that goes by its upstream's: judgments were booked under it."""
+    for row in turn_rows:
+        found = (_decode(row["detail"]) or {}).get("own_id")
+        if isinstance(found, str):
+            return found
+    return None
+
+
 def shape_timeline(turn_rows: Sequence[Record], call_rows: Sequence[Record]) -> JSONObject | None:
     """A turn with everything it did; a turn still running is told from its calls so far."""
     if not turn_rows and not call_rows:

@@ -142,3 +142,19 @@ async def test_a_database_that_fails(database: Database) -> None:
     await database.delete(["DROP TABLE usher_calls"])
     with pytest.raises(Unavailable, match=r"^The ledger cannot be read now\.$"):
         await Reader(database.read).usage(UsageQuery(()))
+
+
+async def test_a_turn_is_found_with_its_judgments(database: Database) -> None:
+    """Its calls go by the upstream's request id, its judgments by the gateway's own."""
+    lines: list[Row] = [
+        row(request_id="up_1"),
+        row(request_id="req_own", context="classification"),
+    ]
+    whole: list[TurnRow] = [turn(request_id="up_1", detail={"own_id": "req_own"})]
+    await database.write(
+        [encode(line, 8, number) for number, line in enumerate(lines)],
+        [encode(line, 8, number) for number, line in enumerate(whole)],
+    )
+    timeline = await Reader(database.read).timeline("up_1", None)
+    assert timeline is not None
+    assert {call["context"] for call in timeline["calls"]} == {"main", "classification"}
