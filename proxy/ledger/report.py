@@ -115,7 +115,7 @@ def shape_request(row: Record) -> JSONObject:
 
 
 def read_own_id(turn_rows: Sequence[Record]) -> str | None:
-    """The gateway's own id of a turn that goes by its upstream's: judgments were booked under it."""
+    """Our own id of a turn that goes by its upstream's: judgments were booked under it."""
     for row in turn_rows:
         found = (_decode(row["detail"]) or {}).get("own_id")
         if isinstance(found, str):
