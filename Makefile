@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 ARGS ?=
 
-.PHONY: help install dev run test check format demo bench conformance clients decisions schema figures lock clean
+.PHONY: help install dev run test check format demo bench conformance clients decisions schema items figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ decisions: dev ## official decision clients and the public conformance suite, th
 
 schema: dev ## write config/usher.yaml and config/usher.schema.json from the settings
 	@$(BIN)/python -m checks.reference
+
+items: dev ## write docs/edge-cases.md from the tests that claim edge cases
+	@$(BIN)/python -m checks.items
 
 figures: dev ## write the README's numbers from a run of the demo
 	@$(BIN)/python -m checks.figures

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from checks.items import check_items
 from checks.mirror import check_mirror
 from checks.parity import check_parity
 from checks.prose import check_prose
@@ -26,6 +27,7 @@ GATES: dict[str, Gate] = {
     "prose": check_prose,
     "reference files": check_reference,
     "docs parity": check_parity,
+    "edge cases": check_items,
 }
 
 

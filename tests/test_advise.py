@@ -101,6 +101,7 @@ def _user(text: str) -> JSONObject:
     return {"role": "user", "content": text}
 
 
+@pytest.mark.item("prediction/tool-results")
 async def test_a_judge_chooses_the_tools(tmp_path: Path) -> None:
     """What it finds probable is shipped; a step of the tool loop is not judged again."""
     town = Town(_judging({"mail_delete": 0.8, "weather_alerts": 0.15, "mail_send": 0.01}))
@@ -124,6 +125,14 @@ async def test_no_tool_needed_means_named_ones_only(tmp_path: Path) -> None:
     assert town.tools() == ["tool_search", "mail_send"]
 
 
+@pytest.mark.item(
+    "prediction/judge-timeout",
+    "prediction/judge-429",
+    "prediction/judge-no-json",
+    "prediction/judge-nan",
+    "prediction/judge-unknown-option",
+    "prediction/judge-deadline",
+)
 @pytest.mark.parametrize(
     "judge",
     [
@@ -150,6 +159,7 @@ async def test_a_failing_judge_costs_no_more_than_its_deadline(
     assert "rm_rf" not in town.tools()
 
 
+@pytest.mark.item("prediction/judge-deadline")
 async def test_a_hundred_turns_against_a_dead_judge_wait_a_few_times(tmp_path: Path) -> None:
     """The breaker opens: at most four deadlines in all."""
     town = Town(5.0)
@@ -161,6 +171,7 @@ async def test_a_hundred_turns_against_a_dead_judge_wait_a_few_times(tmp_path: P
     assert time.perf_counter() - began < 4 * 0.2 + 20
 
 
+@pytest.mark.item("accounting/classification")
 async def test_judgments_are_booked_apart(tmp_path: Path) -> None:
     """Rows of their own, and a stream whose usage is the same with and without them."""
     rows: list[Row] = []

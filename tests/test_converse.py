@@ -31,6 +31,7 @@ def _message(body: bytes) -> JSONObject:
     return message
 
 
+@pytest.mark.item("catalog/all-deferred", "params/choice-auto")
 async def test_tools_leave_the_prompt() -> None:
     """The upstream gets the search tool instead of six tools, and the reply is its own bytes."""
     upstream = completion("Hello!")
@@ -43,6 +44,7 @@ async def test_tools_leave_the_prompt() -> None:
     assert _header(reply, b"x-usher-rounds") == b"1"
 
 
+@pytest.mark.item("search/text-beside")
 async def test_a_search_stays_hidden() -> None:
     """Two upstream calls make one reply: first id, last answer, usage of both."""
     theatre = stage(
@@ -60,6 +62,7 @@ async def test_a_search_stays_hidden() -> None:
     assert theatre.ledger.turns[0].outcome == "ok"
 
 
+@pytest.mark.item("search/text-beside", "stream/include-usage")
 async def test_a_streamed_search_stays_hidden() -> None:
     """The client sees one stream: one id, text of both rounds, the real call, one finish."""
     theatre = stage(
@@ -80,6 +83,7 @@ async def test_a_streamed_search_stays_hidden() -> None:
     assert [row.prompt_tokens for row in theatre.ledger.rows] == [10, 10]
 
 
+@pytest.mark.item("stream/include-usage")
 async def test_usage_is_streamed_to_those_who_ask() -> None:
     """The sum of all rounds in one last chunk."""
     theatre = stage(events(None, [search("storm")]), events("Done.", number=2))
@@ -89,6 +93,7 @@ async def test_usage_is_streamed_to_those_who_ask() -> None:
     assert chunks[-1]["usage"]["prompt_tokens"] == 20
 
 
+@pytest.mark.item("calls/unloaded-valid")
 async def test_an_unloaded_call_streams_as_a_real_one() -> None:
     """It is held until its arguments are checked and then released whole."""
     theatre = stage(events(None, [call("mail_delete", {"id": "42"})]))
@@ -100,6 +105,7 @@ async def test_an_unloaded_call_streams_as_a_real_one() -> None:
     assert calls[0]["index"] == 0
 
 
+@pytest.mark.item("calls/mixed")
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_mixed_message_is_completed_on_the_next_request(stream: bool) -> None:
     """The parked search returns to the history right where it happened."""
@@ -178,6 +184,7 @@ async def test_an_error_after_visible_text_is_in_band() -> None:
     assert body.endswith(b"data: [DONE]\n\n")
 
 
+@pytest.mark.item("stream/cut-after-visible")
 async def test_a_truncated_stream_says_so() -> None:
     """An upstream that stops without a finish reason is an error, never a stop."""
     theatre = stage(events("Half a", finished=False))
@@ -200,6 +207,7 @@ async def test_a_reply_that_is_no_completion_passes() -> None:
         assert await read(reply) == body
 
 
+@pytest.mark.item("stream/error-mid-stream")
 async def test_an_upstream_error_frame_ends_the_stream() -> None:
     """It is the upstream's word and passes verbatim."""
     frame = b'data: {"error":{"message":"overloaded"}}\n\n'
@@ -209,6 +217,7 @@ async def test_an_upstream_error_frame_ends_the_stream() -> None:
     assert theatre.ledger.rows[0].outcome == "upstream_error"
 
 
+@pytest.mark.item("params/response-format")
 async def test_json_replies_hold_narration_back() -> None:
     """Text before a search would spoil a reply that must be JSON."""
     wanted = {"response_format": {"type": "json_object"}}

@@ -185,6 +185,7 @@ def _continues(before: JSONObject, after: JSONObject) -> bool:
     return len(after["messages"]) > len(before["messages"])
 
 
+@pytest.mark.item("cache/append-only")
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
@@ -228,6 +229,7 @@ async def test_all_kept_is_nothing_to_do() -> None:
     assert plan.bypass == "all kept"
 
 
+@pytest.mark.item("cache/frozen-constant")
 async def test_a_frozen_array_never_grows() -> None:
     """Predicted schemas arrive as a search result behind the newest user message."""
     draft = await _draft(request({"role": "user", "content": "Send an e-mail to Ann"}), "frozen")

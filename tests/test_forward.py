@@ -22,6 +22,15 @@ def _header(reply: Reply, name: bytes) -> bytes | None:
     return dict(reply.headers).get(name)
 
 
+@pytest.mark.item(
+    "catalog/empty",
+    "catalog/null",
+    "params/several-choices",
+    "params/logprobs",
+    "params/functions",
+    "params/prefill",
+    "params/choice-unknown",
+)
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -27,6 +27,7 @@ def _header(reply: Reply, name: bytes) -> bytes | None:
     return dict(reply.headers).get(name)
 
 
+@pytest.mark.item("state/same-ids")
 async def test_another_tenant_finds_nothing_parked() -> None:
     """The same conversation under another tenant's key is a new one."""
     theatre = stage(
@@ -51,6 +52,7 @@ async def test_an_unreachable_upstream_is_in_the_books(tools: bool) -> None:
     assert [turn.outcome for turn in theatre.ledger.turns] == ["upstream_unreachable"]
 
 
+@pytest.mark.item("stream/disconnect", "accounting/aborted")
 @pytest.mark.parametrize("tools", [True, False])
 async def test_a_client_that_leaves_mid_stream_is_in_the_books(tools: bool) -> None:
     """The row is written and the upstream let go when the body is closed half-way."""
@@ -75,6 +77,7 @@ async def test_a_client_that_leaves_before_the_body_is_in_the_books(tools: bool)
     assert [row.outcome for row in theatre.ledger.rows] == ["client_gone"]
 
 
+@pytest.mark.item("stream/disconnect", "accounting/aborted")
 async def test_a_client_that_leaves_while_waiting_is_in_the_books() -> None:
     """Cancelling the turn before the upstream answered leaves a row as well."""
     theatre = stage(silent=True)
@@ -131,6 +134,7 @@ async def test_explain_sends_nothing() -> None:
     assert len(plan["decisions"]) == 6
 
 
+@pytest.mark.item("params/store")
 async def test_a_completion_that_is_stored_is_the_only_one() -> None:
     """With `store` the client fetches it by the id it saw, so no hidden round may stand there."""
     theatre = stage(completion("Hi"))

@@ -26,6 +26,7 @@ from tests.turns import SSE_TYPE, completion, read, stage
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.item("stream/comments")
 @both
 async def test_bb063_data_that_is_no_json_does_not_crash(deferral: JSONObject) -> None:
     """A keep-alive in data.
@@ -51,6 +52,7 @@ async def test_bb065_intercepted_streams_have_no_empty_events() -> None:
     assert all(b"data:" in frame for frame in body.split(b"\n\n") if frame)
 
 
+@pytest.mark.item("stream/cut-after-headers")
 @both
 async def test_bb066_a_stream_without_content_is_an_error(deferral: JSONObject) -> None:
     """Never an empty success.
@@ -107,6 +109,7 @@ async def test_bb071_a_frame_ends_at_its_own_blank_line(deferral: JSONObject) ->
     assert text_of(await read(await theatre.chat(request))) == "abc"
 
 
+@pytest.mark.item("stream/split-utf8")
 @both
 async def test_bb073_characters_are_not_cut(deferral: JSONObject) -> None:
     """Bytes equal.
@@ -135,6 +138,7 @@ async def test_bb077_no_stream_means_json(fields: JSONObject) -> None:
     assert orjson.loads(reply.body)["object"] == "chat.completion"
 
 
+@pytest.mark.item("stream/keep-alive")
 async def test_bb078_silence_is_filled_with_pings() -> None:
     """Also while a hidden round thinks.
 

@@ -66,6 +66,7 @@ async def test_bb102_a_choice_is_not_dropped(choice: object) -> None:
     assert body["tool_choice"] == choice
 
 
+@pytest.mark.item("catalog/recursive-reference")
 @pytest.mark.parametrize(
     ("row", "name"),
     [
@@ -99,6 +100,7 @@ async def test_bb110_native_deferral_passes_whole() -> None:
     assert theatre.transport.sent[0].body == raw
 
 
+@pytest.mark.item("cache/none-on-surfaced")
 async def test_bb112_a_tool_with_a_breakpoint_is_not_moved() -> None:
     """And none is added.
 
@@ -161,6 +163,7 @@ async def test_bb120_hidden_rounds_use_the_same_upstream() -> None:
     assert theatre.bodies[0]["model"] == theatre.bodies[1]["model"]
 
 
+@pytest.mark.item("cache/ten-turns")
 async def test_bb121_found_tools_are_appended() -> None:
     """The prefix of tools is stable.
 

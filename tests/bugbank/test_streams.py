@@ -36,6 +36,7 @@ async def test_bb001_parallel_calls_keep_their_indices(deferral: JSONObject) -> 
     assert [orjson.loads(calls[i]["arguments"])["q"] for i in (0, 1)] == ["a", "b"]
 
 
+@pytest.mark.item("calls/shared-index", "calls/whole-call-delta")
 @both
 async def test_bb004_whole_calls_that_share_an_index_are_two(deferral: JSONObject) -> None:
     """A new id is a new call.
@@ -76,6 +77,7 @@ async def test_bb008_calls_of_ours_carry_every_field(deferral: JSONObject) -> No
     assert (call["id"], call["type"], call["name"]) == ("a", "function", "t0")
 
 
+@pytest.mark.item("calls/missing-ids")
 async def test_bb009_a_search_without_id_gets_one() -> None:
     """The hidden round has a unique id.
 
@@ -116,6 +118,7 @@ async def test_bb012_provider_fields_of_calls_survive(deferral: JSONObject) -> N
     assert replayed["extra_content"]["google"]["thought_signature"] == "SIG"
 
 
+@pytest.mark.item("search/empty-arguments")
 async def test_bb013_a_search_without_arguments_is_answered() -> None:
     """It gets a listing, not a crash.
 
@@ -246,6 +249,7 @@ async def test_bb126_text_streams_before_and_after_a_search() -> None:
     assert body.endswith(b"data: [DONE]\n\n")
 
 
+@pytest.mark.item("accounting/three-rounds")
 async def test_bb130_five_searches_are_bounded_and_summed() -> None:
     """The last call cannot search.
 
@@ -259,6 +263,7 @@ async def test_bb130_five_searches_are_bounded_and_summed() -> None:
     assert chunks_of(body)[-1]["usage"]["prompt_tokens"] == 30
 
 
+@pytest.mark.item("stream/reasoning-content")
 @both
 async def test_bb141_unknown_delta_fields_reach_the_client(deferral: JSONObject) -> None:
     """Reasoning is not dropped.

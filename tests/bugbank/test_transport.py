@@ -49,6 +49,7 @@ def _gateway(
     return build_gateway(Settings.model_validate(tree), tmp_path, {"openai": transport}), transport
 
 
+@pytest.mark.item("stream/usage-in-finish")
 @both
 @pytest.mark.parametrize(
     "row",
@@ -110,6 +111,7 @@ async def test_clients_see_the_real_usage(row: str, deferral: JSONObject) -> Non
     assert reply["usage"]["prompt_tokens"] == theatre.ledger.rows[0].prompt_tokens == 10
 
 
+@pytest.mark.item("stream/cut-after-visible")
 @both
 @pytest.mark.parametrize(
     "row", [pytest.param("bb049", id="bb049"), pytest.param("bb051", id="bb051")]
@@ -331,6 +333,7 @@ async def test_bb096_running_streams_keep_their_settings(tmp_path: Path) -> None
     assert (await asking).body.endswith(b"data: [DONE]\n\n")
 
 
+@pytest.mark.item("stream/cut-in-hidden-round")
 async def test_truncation_in_a_hidden_round_is_named() -> None:
     """The kind of bb049, one round later."""
     theatre = stage(

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, Field
 
 from checks import parity
+from checks.items import check_items, find_claims, read_items, render_page
 from checks.mirror import check_mirror
 from checks.prose import check_guards, check_source, check_tests, check_text
 from checks.reference import check_reference, render_yaml
@@ -178,3 +179,19 @@ def test_undocumented_names_are_found(project: Project) -> None:
     assert "docs: the header `x-usher-tools` is on no page" not in found
     assert "docs: the metric `usher_requests_total` is on no page" in found
     assert "docs: the command `usher serve` is on no page" in found
+
+
+def test_edge_cases_and_tests_must_match(project: Project) -> None:
+    """An item without a test, a marker without an item, and a page of yesterday are named."""
+    marks = '@pytest.mark.item("a/one", "a/three")\ndef test_it(): pass\n'
+    root = project(
+        {"tests/edge_items.toml": '[a]\none = "1"\ntwo = "2"\n', "tests/test_a.py": marks}
+    )
+    assert check_items(root) == [
+        "tests/edge_items.toml: no test claims a/two",
+        "test_a.py::test_it: there is no item a/three",
+        "docs/edge-cases.md: not what the tests say; run `make items`",
+    ]
+    project({"docs/edge-cases.md": render_page(read_items(root), find_claims(root))})
+    assert "| 1 | `test_a.py::test_it` |" in (root / "docs/edge-cases.md").read_text()
+    assert len(check_items(root)) == 2

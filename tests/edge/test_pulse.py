@@ -56,6 +56,7 @@ async def test_busy_stream_gets_no_pings() -> None:
     assert sink.written == [FRAME] * 20
 
 
+@pytest.mark.item("stream/keep-alive")
 @pytest.mark.parametrize("half", [b"data: {", b"data: {}\n", b"data: {}\r\n"])
 async def test_frames_are_not_split(half: bytes) -> None:
     """A pause inside a frame stays silent: a ping would become part of it."""

@@ -79,6 +79,7 @@ LIARS = [
 ]
 
 
+@pytest.mark.item("prediction/judge-no-answers", "prediction/judge-nan")
 @pytest.mark.parametrize("body", LIARS)
 async def test_a_liar_is_found_out(body: Any) -> None:
     """NaN, null, 3, nothing, another type, a web page: no answer, and the ledger says malformed."""

@@ -176,6 +176,7 @@ def test_tools_are_offered_with_short_descriptions_and_a_way_out() -> None:
     assert tool_questions(TOOLS, Classification(), WORDINGS, Texts(300)) == {}
 
 
+@pytest.mark.item("prediction/judge-many-options")
 def test_at_most_64_tools_are_offered() -> None:
     """The best by rank."""
     many = [Candidate(f"t{i}", "x", float(i)) for i in range(235)]

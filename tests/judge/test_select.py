@@ -44,6 +44,7 @@ def test_the_best_five_by_probability() -> None:
     assert select_tools(verdict(steep), OFFER, RULE).names == ("t0", "t1")
 
 
+@pytest.mark.item("prediction/judge-null-confidence")
 @pytest.mark.parametrize("confidence", [0.4, 0.37, 0.0, None])
 def test_an_unsure_choice_widens(confidence: float | None) -> None:
     """At the boundary, below it, and when confidence is unmeasured: three more."""
@@ -62,6 +63,7 @@ def test_named_tools_do_not_use_up_the_shortlist_and_stop_at_it() -> None:
     assert select_tools(verdict(FALLING), Offer(TOOLS, named, ()), off).named == ()
 
 
+@pytest.mark.item("prediction/judge-no-match")
 def test_none_of_these_is_no_tool() -> None:
     """Nor is anything else that was not offered."""
     found = select_tools(verdict({"none_of_these": 0.8, "t1": 0.2}), OFFER, RULE)

@@ -1,5 +1,7 @@
 """Equal conversations have equal hashes, different ones do not."""
 
+import pytest
+
 from proxy.plan.chain import call_ids, chain_hashes, extend_chain, read_text
 from proxy.wire import JSONObject
 
@@ -18,6 +20,7 @@ def test_a_longer_history_has_the_shorter_ones_hashes_first() -> None:
     assert extend_chain(short[0], {"role": "assistant", "content": "hello"}) == long[1]
 
 
+@pytest.mark.item("state/reordered-results")
 def test_what_clients_rewrite_makes_no_difference() -> None:
     """Null content, outer white space, names, refusals and the order of calls do not count."""
     sent: JSONObject = {

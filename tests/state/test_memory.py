@@ -17,6 +17,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.item("state/same-ids")
 async def test_values_are_the_tenants_own() -> None:
     """The same key of two tenants is two entries."""
     store = MemoryStore(10_000, 60)
@@ -27,6 +28,7 @@ async def test_values_are_the_tenants_own() -> None:
     assert await store.get("c", "k") is None
 
 
+@pytest.mark.item("state/expired")
 async def test_values_expire() -> None:
     """An entry is gone after its time to live, and so are its bytes."""
     clock = Clock()
@@ -37,6 +39,7 @@ async def test_values_expire() -> None:
     assert store.bytes == 0
 
 
+@pytest.mark.item("state/eviction")
 async def test_the_least_recently_used_leave_first() -> None:
     """Memory is bounded by bytes; reading an entry keeps it."""
     store = MemoryStore(700, 60)

@@ -35,6 +35,7 @@ def test_ids_on_continuations_mean_nothing(bogus: str | None) -> None:
     assert assemble([opening(0, "a", "t0")], [further]) == [("a", "t0", "{}")]
 
 
+@pytest.mark.item("calls/shared-index")
 def test_two_ids_under_one_index_are_two_calls() -> None:
     """Whole calls under one index, and fragments that go back to the first id."""
     assert assemble([opening(0, "a", "t0", '{"q":1}')], [opening(0, "b", "t0", '{"q":2}')]) == [
@@ -109,6 +110,7 @@ def test_whole_calls_without_index_and_id_are_told_apart() -> None:
     assert assemble([custom, custom]) == [("", "t0", "select 1")] * 2
 
 
+@pytest.mark.item("calls/name-in-pieces")
 @pytest.mark.parametrize(
     "names",
     [
@@ -135,6 +137,7 @@ def test_a_name_in_front_of_every_piece_is_one_call() -> None:
     ) == [("a", "t0", '{"q":1} ')]
 
 
+@pytest.mark.item("calls/duplicate-ids")
 def test_another_name_under_the_same_id_is_another_call() -> None:
     """Duplicate ids of parallel calls do not merge them, half a call is never left."""
     assert assemble([opening(0, "a", "t0", "{}")], [opening(0, "a", "t1", "{ }")]) == [
@@ -203,6 +206,7 @@ def test_custom_tools_are_calls_too() -> None:
     }
 
 
+@pytest.mark.item("calls/missing-ids")
 def test_a_call_without_id_gets_a_lasting_one() -> None:
     """The id depends on the seed and the position only, so it never changes between looks."""
     assembler = CallAssembler()

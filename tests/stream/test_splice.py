@@ -69,6 +69,7 @@ def test_one_round_of_visible_calls_passes_byte_for_byte() -> None:
     assert play(splicer, wire + END) + splicer.finish(None) == wire + END
 
 
+@pytest.mark.item("stream/refusal", "stream/reasoning-content")
 def test_words_are_not_kept_waiting() -> None:
     """Text, reasoning, refusals and unknown fields go out with the event that brings them."""
     splicer = splicer_in_round()
@@ -129,6 +130,7 @@ def test_texts_of_rounds_do_not_run_into_each_other(texts: list[str], joined: st
     assert run(*rounds, say(texts[-1]) + STOP).text == joined
 
 
+@pytest.mark.item("calls/real-first", "calls/index-gaps")
 def test_a_mixed_message_shows_the_real_calls_gapless() -> None:
     """The hidden call before, between and after them disappears, fragments interleaved or not."""
     seen = run(
@@ -235,6 +237,7 @@ def test_a_turn_without_rounds_is_an_empty_stream() -> None:
     assert splicer.finish(None) == END
 
 
+@pytest.mark.item("stream/repeated-role")
 def test_a_repeated_finish_or_role_comes_once() -> None:
     """Empty reasons are none, and a role on every chunk becomes one on the first."""
     again = {"role": "assistant", "content": "a"}
@@ -269,6 +272,7 @@ def test_usage_reaches_only_who_asked(wire: bytes, asked: bool) -> None:
         assert not any("usage" in chunk for chunk in seen.chunks)
 
 
+@pytest.mark.item("stream/no-usage")
 def test_usage_is_the_sum_that_the_caller_states() -> None:
     """The chunk of the last round is not it when there were more; unknown usage has no chunk."""
     last = say("a", SECOND) + STOP + event(SECOND | {"choices": [], "usage": USAGE})
@@ -362,6 +366,7 @@ def test_no_finish_is_invented_for_a_round_without() -> None:
     assert (seen.finishes, seen.dones) == ([], 1)
 
 
+@pytest.mark.item("stream/comments", "stream/byte-order-mark")
 def test_events_that_crash_sdks_are_removed() -> None:
     """Ids, retries, comments, byte order marks, events without data or with empty data."""
     wire = b"\xef\xbb\xbf" + ROLE + b": note\n\nid: 1\n\nretry: 5\n\ndata:\n\ndata: \n\n"

@@ -21,6 +21,7 @@ def data_of(*chunks: bytes) -> list[bytes | None]:
     return [frame.data for frame in split(*chunks)]
 
 
+@pytest.mark.item("stream/crlf")
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_each_line_end_closes_lines_and_events(end: bytes) -> None:
     """LF, CRLF and CR all work, and the event keeps its own bytes."""
@@ -44,6 +45,7 @@ def test_a_delimiter_may_be_cut_between_cr_and_lf() -> None:
     assert data_of(b"data: a\r", b"\n\r", b"\ndata: b\r\n\r\n") == [b"a", b"b"]
 
 
+@pytest.mark.item("stream/multi-line-data")
 @pytest.mark.parametrize(
     ("wire", "data"),
     [
@@ -68,6 +70,7 @@ def test_fields_are_read_as_the_standard_says(wire: bytes, data: bytes | None) -
     assert (frame.raw, frame.data) == (wire, data)
 
 
+@pytest.mark.item("stream/split-utf8")
 def test_text_is_cut_between_the_bytes_of_a_character() -> None:
     """Nothing is decoded, so nothing breaks."""
     word = "渐🌍".encode()
@@ -162,6 +165,7 @@ def test_an_event_without_end_is_refused() -> None:
         splitter.feed(b"data: 0123456789")
 
 
+@pytest.mark.item("stream/comments", "stream/byte-order-mark")
 @pytest.mark.parametrize(
     ("wire", "clean"),
     [

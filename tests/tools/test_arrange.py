@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from proxy.tools.arrange import Arrangement, Wishes, arrange
 from proxy.tools.choice import Choice
 from proxy.tools.history import Asked, read_history
@@ -36,6 +38,7 @@ def test_an_ordinary_turn_searches() -> None:
     assert found.declared() == {"grammar", "mail_send"}
 
 
+@pytest.mark.item("params/choice-none")
 def test_no_choice_means_no_search_and_no_guess() -> None:
     """With tool_choice none only tools that the history called are declared."""
     called: JSONObject = {
@@ -47,6 +50,7 @@ def test_no_choice_means_no_search_and_no_guess() -> None:
     assert found.surfaced.names == ["weather_now"]
 
 
+@pytest.mark.item("params/choice-named")
 def test_a_named_tool_is_whole_and_alone() -> None:
     """Forcing one tool needs neither a search nor a prediction."""
     found = _arrange(Choice("named", ("mail_delete",)))
@@ -56,6 +60,7 @@ def test_a_named_tool_is_whole_and_alone() -> None:
     assert found.surfaced.names == []
 
 
+@pytest.mark.item("params/choice-allowed-few")
 def test_few_allowed_tools_are_sent_whole() -> None:
     """Below the eager budget an allowed set needs no search."""
     found = _arrange(Choice("allowed", ("mail_send", "mail_search")), eager_chars=4_000)
@@ -63,6 +68,7 @@ def test_few_allowed_tools_are_sent_whole() -> None:
     assert found.search_raw is None
 
 
+@pytest.mark.item("params/choice-allowed-many")
 def test_many_allowed_tools_bound_the_search() -> None:
     """The listing names allowed tools only, and no other can be surfaced."""
     found = _arrange(Choice("allowed", ("weather_now", "weather_alerts")))

@@ -7,6 +7,7 @@ from proxy.tools.catalog import digest_tools, read_catalogue
 from tests.tools.samples import catalogue, function
 
 
+@pytest.mark.item("catalog/key-order")
 def test_tools_keep_their_bytes() -> None:
     """Key order, spacing and escapes of a tool go upstream as the client wrote them."""
     tool = b'{"function": {"parameters":{"b":1.0, "a":"\\u00e9"},"name":"f"}, "type":"function"}'
@@ -29,6 +30,7 @@ def test_malformed_arrays_have_no_catalogue(raw: bytes) -> None:
     assert read_catalogue(raw) is None
 
 
+@pytest.mark.item("params/custom-tools")
 def test_other_kinds_are_carried_along() -> None:
     """Custom and vendor tools are known by kind and never taken apart."""
     found = catalogue(
@@ -56,6 +58,7 @@ def test_defer_loading_is_read_and_taken_off(place: str) -> None:
     assert orjson.loads(found.raw) == function("f", "d")
 
 
+@pytest.mark.item("catalog/identical-duplicates", "catalog/conflicting-duplicates")
 def test_identical_repeats_and_conflicts_are_told_apart() -> None:
     """The same tool twice is one tool; two tools of one name are a conflict."""
     found = catalogue(function("a"), function("a"), function("b", "1"), function("b", "2"))
@@ -70,6 +73,7 @@ def test_a_providers_own_deferral_is_recognised(kind: str) -> None:
     assert not catalogue(function("f")).native
 
 
+@pytest.mark.item("catalog/description-edited", "catalog/shuffled")
 def test_the_digest_covers_every_byte() -> None:
     """A changed description or order is another catalogue."""
     assert digest_tools(b"[1,2]") == digest_tools(memoryview(b"[1,2]"))

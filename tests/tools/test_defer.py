@@ -17,6 +17,7 @@ from tests.tools.samples import catalogue, city_tools, function
 _ALL = Deferral(small_chars=0)
 
 
+@pytest.mark.item("catalog/fifteen-sixteen")
 @pytest.mark.parametrize(("count", "worthwhile"), [(15, False), (16, True)])
 def test_few_small_tools_are_not_worth_it(count: int, worthwhile: bool) -> None:
     """Below both thresholds the request is left alone."""
@@ -70,6 +71,7 @@ def test_small_tools_stay_while_the_budget_lasts() -> None:
     assert [tool.name for tool in split.deferrable] == ["tool_0", "tool_1"]
 
 
+@pytest.mark.item("catalog/identical-duplicates")
 def test_an_identical_repeat_is_sent_once() -> None:
     """The first copy stands for all."""
     split = split_tools(catalogue(function("a"), function("a")), _ALL)

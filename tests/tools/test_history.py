@@ -1,5 +1,6 @@
 """The conversation itself says which tools it has surfaced."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def test_a_guess_is_not_a_discovery() -> None:
     assert (surfaced.predicted, surfaced.discovered) == (["a"], ["b"])
 
 
+@pytest.mark.item("prediction/two-turns")
 @given(
     messages=st.lists(
         st.fixed_dictionaries(

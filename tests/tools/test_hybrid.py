@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from proxy.tools.adapter import Matrix
 from proxy.tools.document import Document
@@ -42,6 +43,7 @@ def _first(index: HybridIndex, query: str) -> str:
     return index.documents[index.rank(query, 1)[0].position].name
 
 
+@pytest.mark.item("prediction/other-language")
 def test_another_language_is_ranked_by_meaning() -> None:
     """Without a shared word the sentence vectors decide."""
     assert _first(_index([0.1, 0.9, 0.0]), "enviar un correo") == "mail_send"

@@ -29,6 +29,7 @@ def _search(
     return search(INDEX, query, loaded=loaded, asked=asked, limit=5, max_new=12, schemas=schemas)
 
 
+@pytest.mark.item("search/queries", "search/query", "search/bare-string", "search/broken-json")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -48,6 +49,12 @@ def test_arguments_are_read_however_written(arguments: str) -> None:
     assert parse_arguments(arguments).queries == ("weather",)
 
 
+@pytest.mark.item(
+    "search/limit-zero",
+    "search/limit-negative",
+    "search/limit-huge",
+    "search/limit-text",
+)
 @pytest.mark.parametrize(
     ("limit", "read"),
     [("3", 3), ('"4"', 4), ("0", 1), ("-1", 1), ("1e9", None), ("10000000", 10), ("true", None)],
@@ -79,6 +86,7 @@ def test_queries_take_turns() -> None:
     assert found.new[:2] == ("kv__secret_get", "weather")
 
 
+@pytest.mark.item("search/only-loaded")
 def test_loaded_tools_are_only_named() -> None:
     """What is already in the prompt is not loaded twice."""
     found = _search('{"queries":["weather"]}', loaded=("weather",))
@@ -86,6 +94,7 @@ def test_loaded_tools_are_only_named() -> None:
     assert orjson.loads(found.text)["already_loaded"] == ["weather"]
 
 
+@pytest.mark.item("search/same-query")
 def test_a_repeated_query_loads_nothing() -> None:
     """Asking again in other word order ends the loop instead of feeding it."""
     asked: set[str] = set()
@@ -95,6 +104,7 @@ def test_a_repeated_query_loads_nothing() -> None:
     assert "already answered" in orjson.loads(found.text)["note"]
 
 
+@pytest.mark.item("search/exact-name", "search/wrong-case")
 def test_exact_names_are_selected() -> None:
     """`select:` loads precisely what it names, in any spelling."""
     assert _search('{"queries":["select:KV__Secret_Set, weather, nope"]}').new == (
@@ -111,12 +121,14 @@ def test_regular_expressions_search_names_and_descriptions() -> None:
     )
 
 
+@pytest.mark.item("search/regex-bomb")
 @pytest.mark.parametrize("pattern", ["/(/", "/(a+)+$x/", "/(.*)*(.*)*(.*)*Q/"])
 def test_bad_patterns_find_nothing(pattern: str) -> None:
     """A broken or exploding pattern costs neither an error nor the request's time."""
     assert _search(orjson.dumps({"queries": [pattern]}).decode()).new == ()
 
 
+@pytest.mark.item("search/unknown-group")
 def test_a_group_narrows_the_search() -> None:
     """Inside a group only its tools are found; an unknown group is ignored."""
     assert set(_search('{"queries":["weather secret"],"group":"KV"}').new) == {

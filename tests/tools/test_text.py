@@ -53,6 +53,7 @@ def test_stop_words_leave_get() -> None:
     assert terms("could you please get the logs") == ["get", "log"]
 
 
+@pytest.mark.item("catalog/foreign-description")
 def test_unspaced_scripts_become_bigrams() -> None:
     """Japanese, Chinese and Korean text has no spaces to split at."""
     assert terms("東京の天気") == ["東京", "京の", "の天", "天気"]
@@ -64,6 +65,7 @@ def test_other_scripts_stay_words() -> None:
     assert terms("Größe Погода") == ["gröss", "погода"]
 
 
+@pytest.mark.item("prediction/long-message")
 def test_long_messages_are_read_at_both_ends() -> None:
     """A pasted log between question and request cannot stall the ranking."""
     text = "begin " + "x" * 200_000 + " end"

@@ -1,6 +1,7 @@
 """A catalogue is prepared once."""
 
 import orjson
+import pytest
 
 from proxy.tools.predict import Cue
 from proxy.tools.toolbox import choose_name
@@ -14,6 +15,7 @@ def test_the_search_tool_lists_every_deferrable_tool() -> None:
     assert all(name.partition("_")[2] in description for name in box.deferrable)
 
 
+@pytest.mark.item("catalog/our-names")
 def test_the_search_tools_name_is_free() -> None:
     """A client's own tool of that name keeps it."""
     assert choose_name(catalogue(function("f")), "tool_search", "find_tools") == "tool_search"

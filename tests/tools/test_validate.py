@@ -44,6 +44,12 @@ def test_a_valid_call_is_never_changed(value: dict[str, object], indent: int | N
     assert checked.arguments == text
 
 
+@pytest.mark.item(
+    "calls/empty-arguments",
+    "calls/null-arguments",
+    "calls/double-encoded",
+    "calls/trailing-garbage",
+)
 @pytest.mark.parametrize(
     ("arguments", "accepted"),
     [
@@ -103,6 +109,7 @@ def _nested(depth: int) -> dict[str, object]:
     return schema
 
 
+@pytest.mark.item("catalog/remote-reference", "catalog/no-parameters", "catalog/boolean-schema")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -124,6 +131,7 @@ def test_schemas_that_cannot_be_used_accept_any_object(schema: bytes | None) -> 
     assert checker.check("[").error is not None
 
 
+@pytest.mark.item("catalog/recursive-reference")
 def test_a_recursive_schema_is_checked() -> None:
     """A reference to itself is local and terminates."""
     checker = Checker(

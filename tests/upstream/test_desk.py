@@ -47,6 +47,7 @@ def test_a_mixed_message_parks_the_search() -> None:
     assert desk.discovered
 
 
+@pytest.mark.item("search/rounds-exhausted")
 def test_rounds_are_limited() -> None:
     """After the last allowed round the search tool is gone and the model must answer."""
     desk = make_desk(predicted=["mail_send"], max_rounds=1)
@@ -56,6 +57,7 @@ def test_rounds_are_limited() -> None:
     assert (settled.calls, settled.again) == ((), False)
 
 
+@pytest.mark.item("search/zero-hits-twice")
 def test_searches_that_find_nothing_new_end() -> None:
     """Two barren rounds in a row are enough, whatever the limit."""
     desk = make_desk(predicted=["mail_send"], max_rounds=20)
@@ -75,6 +77,7 @@ def test_a_last_round_without_any_tool_forbids_calls() -> None:
     assert body["tool_choice"] == "none"
 
 
+@pytest.mark.item("stream/length-in-hidden-round")
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_cut_answer_is_the_answer(reason: str) -> None:
     """A search that was cut off is dropped, not run."""
@@ -91,6 +94,7 @@ def test_an_empty_answer_after_a_search_is_asked_again_once() -> None:
     assert not desk.settle(make_answer(reason="stop")).again
 
 
+@pytest.mark.item("calls/duplicate-ids", "calls/missing-ids")
 def test_hidden_ids_never_repeat() -> None:
     """An id that the history has, or that is missing, is replaced by a fresh one."""
     desk = make_desk(ids=["s1"])
@@ -109,6 +113,7 @@ def test_broken_arguments_do_not_return_to_the_upstream() -> None:
     assert function["arguments"] == "{}"
 
 
+@pytest.mark.item("params/choice-required")
 def test_required_stays_required_until_a_client_tool_is_called() -> None:
     """From the second round on the model can only call tools of the client."""
     desk = make_desk({"tool_choice": "required"})
@@ -117,6 +122,7 @@ def test_required_stays_required_until_a_client_tool_is_called() -> None:
     assert orjson.loads(desk.body())["tool_choice"] == "required"
 
 
+@pytest.mark.item("params/choice-required-nothing-found")
 def test_required_without_any_find_gets_the_whole_catalogue() -> None:
     """The client asked for a call, so in the end every tool is offered."""
     desk = make_desk({"tool_choice": "required"})
@@ -125,6 +131,7 @@ def test_required_without_any_find_gets_the_whole_catalogue() -> None:
     assert len(tool_names(desk.body())) == 6
 
 
+@pytest.mark.item("params/choice-search")
 def test_a_forced_search_is_forced_once() -> None:
     """A client that names our tool gets a search first and an answer then."""
     choice = {"type": "function", "function": {"name": "tool_search"}}
@@ -134,6 +141,7 @@ def test_a_forced_search_is_forced_once() -> None:
     assert orjson.loads(desk.body())["tool_choice"] == "auto"
 
 
+@pytest.mark.item("params/choice-allowed-many")
 def test_allowed_tools_are_narrowed_to_what_is_declared() -> None:
     """The upstream never hears of a tool that it was not given."""
     names = ["mail_send", "mail_search", "weather_now"]
@@ -173,6 +181,7 @@ def test_options_of_ours_do_not_go_up() -> None:
     assert "usher" not in orjson.loads(make_desk({"usher": {"defer": "auto"}}).body())
 
 
+@pytest.mark.item("params/parallel-false")
 def test_a_client_of_single_calls_waits_for_the_search() -> None:
     """With parallel_tool_calls false the real call is dropped and made again after the search."""
     desk = make_desk({"parallel_tool_calls": False}, predicted=["mail_send"])
@@ -184,6 +193,7 @@ def test_a_client_of_single_calls_waits_for_the_search() -> None:
     assert [call["id"] for call in message["tool_calls"]] == ["s1"]
 
 
+@pytest.mark.item("params/parallel-false")
 def test_a_call_that_streams_already_is_not_taken_back() -> None:
     """The client has seen it, so the search waits for the next request instead."""
     body = {"parallel_tool_calls": False, "stream": True}

@@ -1,6 +1,7 @@
 """Whose a call is: the client's, the gateway's, or the model's once more."""
 
 import orjson
+import pytest
 
 from tests.upstream.desks import make_answer, make_call, make_desk, tool_names
 
@@ -14,6 +15,7 @@ def test_a_declared_tool_is_the_clients() -> None:
     assert not desk.parked.before
 
 
+@pytest.mark.item("calls/unloaded-valid")
 def test_an_unloaded_tool_is_called_when_its_arguments_fit() -> None:
     """A listed tool needs no search when the model knows its arguments; slips are put right."""
     settled = make_desk().settle(make_answer(make_call("mail_delete", {"id": "42"})))
@@ -21,6 +23,7 @@ def test_an_unloaded_tool_is_called_when_its_arguments_fit() -> None:
     assert not settled.again
 
 
+@pytest.mark.item("calls/unloaded-repaired")
 def test_an_unloaded_tool_with_wrong_arguments_is_repaired() -> None:
     """The model gets the error and the schema, and the tool is loaded."""
     desk = make_desk()
@@ -41,6 +44,7 @@ def test_repairs_end() -> None:
     assert settled.calls == (make_call("reboot_everything", {"now": 1}),)
 
 
+@pytest.mark.item("calls/close-to-one", "calls/prefixed-name")
 def test_a_mistaken_name_is_mapped_when_it_can_mean_only_one_tool() -> None:
     """Prefixes that models add are not an error when the arguments fit."""
     settled = make_desk().settle(make_answer(make_call("functions.mail_delete", {"id": 1})))

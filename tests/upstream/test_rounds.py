@@ -4,6 +4,7 @@ import asyncio
 import random
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def test_a_client_sees_one_clean_stream(seed: int) -> None:
     _assert_clean([choice for chunk in chunks for choice in chunk["choices"]])
 
 
+@pytest.mark.item("params/no-stream")
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_a_stream_says_what_the_whole_reply_says(seed: int) -> None:
