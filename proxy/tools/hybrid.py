@@ -8,7 +8,6 @@ from proxy.tools.adapter import Matrix
 from proxy.tools.document import Document
 from proxy.tools.lexical import LexicalIndex
 from proxy.tools.score import Hit, Scores, select
-from proxy.tools.text import share_unspaced
 from proxy.tools.vectors import QueryMemo
 
 
@@ -23,7 +22,6 @@ class HybridIndex:
         self._lexical = lexical
         self._vectors = vectors
         self._queries = queries
-        self._unspaced = share_unspaced([tool.description for tool in lexical.documents])
 
     @property
     def documents(self) -> Sequence[Document]:
@@ -46,14 +44,8 @@ class HybridIndex:
             return lexical
         cosines = self._vectors @ self._queries.encode(query)
         words = np.asarray(lexical.values, dtype=np.float32)
-        fused = self._trust(query, lexical.coverage) * _standardise(words) + _standardise(cosines)
+        fused = lexical.coverage * _standardise(words) + _standardise(cosines)
         return Scores(fused.tolist(), lexical.coverage, float(cosines.max(initial=0.0)))
-
-    def _trust(self, query: str, coverage: float) -> float:
-        """Distrust shared characters where only a few tools are written in the query's script."""
-        if share_unspaced([query]) and self._unspaced < 0.5:
-            return coverage * 2 * self._unspaced
-        return coverage
 
 
 def _standardise(values: Matrix) -> Matrix:

@@ -11,7 +11,7 @@ from proxy.tools.postings import Posting, find_acronyms, find_rarity, post_names
 from proxy.tools.query import Terms, Vocabulary, read_query
 from proxy.tools.score import Hit, Scores, select
 from proxy.tools.signals import Signals
-from proxy.tools.text import sentences, squash
+from proxy.tools.text import sentences, share_unspaced, squash
 from proxy.tools.verbs import find_verb
 
 LEADING = 0.45
@@ -43,6 +43,7 @@ class LexicalIndex:
         self.vocabulary = Vocabulary(
             {term: posting.rarity for term, posting in self._postings.items()},
             find_rarity(0, len(documents)),
+            share_unspaced([document.description for document in documents]),
         )
 
     def rank(self, query: str, limit: int) -> list[Hit]:

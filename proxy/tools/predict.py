@@ -152,7 +152,10 @@ def _weigh_leaders(ranked: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def _cut(chances: Sequence[float], settings: Prediction) -> tuple[int, str]:
-    """As many tools as make up the mass: few when clear, up to `widest` when close."""
+    """As many tools as make up the mass: few when clear, up to `widest` when close.
+
+    Where no tool stands out at all, half a shortlist is tried: a search costs less than schemas.
+    """
     needed, mass = 0, 0.0
     while needed < len(chances) and mass < MASS:
         mass += chances[needed]
@@ -161,7 +164,7 @@ def _cut(chances: Sequence[float], settings: Prediction) -> tuple[int, str]:
         return needed, "clear"
     if needed <= settings.widest:
         return needed, "close"
-    return settings.shortlist, "unclear"
+    return (settings.shortlist + 1) // 2, "unclear"
 
 
 def find_mentions(index: Index, text: str, settings: Prediction) -> tuple[str, ...]:

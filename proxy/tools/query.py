@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from proxy.tools.glossary import (
+    FIRST_UNSPACED,
+    is_foreign,
+    translate_unspaced,
+    translate_word,
+)
 from proxy.tools.signals import Signals
-from proxy.tools.text import Word, stem, words
+from proxy.tools.text import MAX_CHARS, Word, stem, terms, words
 from proxy.tools.verbs import KINDS, find_verb
 
 _WEAK_WORDS = """
@@ -26,11 +32,15 @@ MAX_TERMS = 400
 
 
 class Vocabulary:
-    """The words of a catalogue, how rare each is, and how to read a misspelt one."""
+    """The words of a catalogue, how rare each is, and how to read a misspelt one.
 
-    def __init__(self, rarity: Mapping[str, float], unknown: float) -> None:
+    `unspaced` is the share of its tools that are described in an unspaced script.
+    """
+
+    def __init__(self, rarity: Mapping[str, float], unknown: float, unspaced: float = 1.0) -> None:
         self.rarity = rarity
         self.unknown = unknown
+        self.unspaced = unspaced
 
     @cached_property
     def _halves(self) -> dict[str, list[str]]:
@@ -62,16 +72,32 @@ class Terms:
 
 def read_query(text: str, vocabulary: Vocabulary, signals: Signals) -> Terms:
     """Spell a query in the catalogue's own words."""
+    elsewhere = vocabulary.unspaced < 0.5 and signals.glossary > 0
+    if elsewhere and not text.isascii():
+        text = translate_unspaced(text[:MAX_CHARS])
     spelled = words(text)[:MAX_TERMS]
     sequence = _choose(spelled, vocabulary)
+    if signals.glossary and (is_foreign(text) or not any(t in vocabulary.rarity for t in sequence)):
+        sequence = _translate(sequence, vocabulary)
     weights: dict[str, float] = {}
     for term in sequence:
         if term not in weights:
             weights[term] = _weigh(term, len(weights), signals)
+            if elsewhere and term[0] >= FIRST_UNSPACED:
+                weights[term] *= signals.glossary
     coverage = _coverage(sequence, weights, vocabulary)
     for term, weight in _respell(spelled, weights, vocabulary, signals):
         weights[term] = max(weights.get(term, 0.0), weight)
     return Terms(weights, frozenset(pairwise(sequence)), find_verb(sequence[:4]), coverage)
+
+
+def _translate(sequence: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """Replace words that the catalogue does not know by English ones, where the glossary does."""
+    translated: list[str] = []
+    for term in sequence:
+        english = "" if term in vocabulary.rarity else translate_word(term)
+        translated += terms(english) if english else [term]
+    return translated
 
 
 def _weigh(term: str, place: int, signals: Signals) -> float:

@@ -27,6 +27,8 @@ class Signals:
     """Weight of a mended typo."""
     acronym: float = 0.8
     """Weight of initials."""
+    glossary: float = 0.3
+    """Weight of characters that are left when a foreign question's known words are translated."""
     sentences: int = 10
     """So many sentences of a message count by themselves as well."""
     boilerplate: float = 0.1
@@ -46,6 +48,7 @@ NEUTRAL = Signals(
     split=0.0,
     guessed=0.0,
     acronym=0.0,
+    glossary=0.0,
     sentences=0,
     boilerplate=1.0,
     parameters=False,

@@ -14,6 +14,7 @@ VOCABULARY = Vocabulary(
         "cluster": 2.0,
     },
     unknown=4.0,
+    unspaced=0.0,
 )
 
 
@@ -70,3 +71,17 @@ def test_neutral_signals_change_nothing() -> None:
     """Switched off, every word weighs the same."""
     weights = read_query("find the vault", VOCABULARY, NEUTRAL).weights
     assert set(weights.values()) == {1.0}
+
+
+def test_foreign_words_are_read_as_english_ones() -> None:
+    """A catalogue in English is asked in English, whatever the question's language."""
+    assert "key" in _read("Wie lautet der Schlüssel?").weights
+    assert "key" in _read("キーを教えて").weights
+
+
+def test_foreign_words_that_the_catalogue_knows_stay() -> None:
+    """A catalogue in the question's own language is left alone."""
+    german = Vocabulary({"schlüssel": 2.0}, unknown=4.0)
+    assert "key" not in read_query("Wie lautet der Schlüssel?", german, Signals()).weights
+    japanese = Vocabulary({"キー": 2.0}, unknown=4.0, unspaced=1.0)
+    assert "key" not in read_query("キーを教えて", japanese, Signals()).weights
