@@ -5,9 +5,9 @@ That costs tokens now and then, never an answer.
 """
 
 import multiprocessing
+import os
 import signal
 import socket
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -20,13 +20,10 @@ from proxy.edge.server import Server
 from proxy.errors import UsherError
 from proxy.settings import Settings
 
-SHORTEST_LIFE = 5.0
-"""Seconds; a process that dies sooner would die again, so it is not replaced."""
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What each process needs to serve; it sends its port through `ready`."""
+    """What each process needs; once it serves, it sends its id and port through `ready`."""
 
     settings: Settings
     data: Path
@@ -35,15 +32,14 @@ class Work:
 
 
 class Crew:
-    """The processes; one that dies before a signal came is replaced."""
+    """The processes; one that dies after it has served is replaced, unless a signal came."""
 
     def __init__(self, work: Work, size: int) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._work = work
         self._stopping = False
-        self._hired: dict[BaseProcess, float] = {}
-        for _ in range(size):
-            self._hire()
+        self._served: set[int] = set()
+        self._hired = [self._hire() for _ in range(size)]
 
     def stop(self, _number: int, _frame: FrameType | None) -> None:
         """Pass the signal on; a second one reaches them too and cuts their drain short."""
@@ -54,30 +50,29 @@ class Crew:
 
     def watch(self, ready: Connection, announce: Callable[[int], None]) -> None:
         """Wait until the last one has ended; `announce` gets the port when the first one serves."""
-        announced = False
         while self._hired:
-            happened = wait([ready, *(member.sentinel for member in self._hired)])
-            if ready in happened:
-                port = ready.recv()
-                if not announced:
+            wait([ready, *(member.sentinel for member in self._hired)])
+            while ready.poll():
+                process, port = ready.recv()
+                if not self._served:
                     announce(port)
-                announced = True
+                self._served.add(process)
             for member in [one for one in self._hired if not one.is_alive()]:
                 self._replace(member)
 
     def _replace(self, member: BaseProcess) -> None:
-        lived = time.monotonic() - self._hired.pop(member)
+        self._hired.remove(member)
         if self._stopping or member.exitcode == 0:
             return
-        if lived < SHORTEST_LIFE:
+        if member.pid not in self._served:
             self.stop(signal.SIGTERM, None)
-            raise UsherError(f"a process ended {lived:.1f} s after its start: Usher stops")
-        self._hire()
+            raise UsherError("a process ended before it served, so Usher stops")
+        self._hired.append(self._hire())
 
-    def _hire(self) -> None:
+    def _hire(self) -> BaseProcess:
         member = self._context.Process(target=serve_one, args=(self._work,))
         member.start()
-        self._hired[member] = time.monotonic()
+        return member
 
 
 def serve_many(
@@ -95,5 +90,8 @@ def serve_many(
 def serve_one(work: Work) -> None:
     """One process: its own gateway on the shared socket."""
     gateway = build_gateway(work.settings, work.data)
-    server = Server(gateway.app, work.settings.server, gateway.gate, work.ready.send)
-    server.run(sockets=[work.listener])
+
+    def report(port: int) -> None:
+        work.ready.send((os.getpid(), port))
+
+    Server(gateway.app, work.settings.server, gateway.gate, report).run(sockets=[work.listener])
