@@ -42,7 +42,7 @@ def read_sources(root: Path, folder: str) -> list[Source]:
     found = []
     for file in sorted((root / folder).rglob("*.py")):
         path = file.relative_to(root)
-        if not SKIPPED.intersection(path.parts):
+        if not SKIPPED.intersection(path.parts) and file.is_file():
             text = file.read_text(encoding="utf-8")
             found.append(Source(path, text, _parse(text)))
     return found
