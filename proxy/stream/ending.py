@@ -28,7 +28,7 @@ class Ending:
         if self._chunk is None:
             return b""
         said = self._choice["finish_reason"]
-        reason = _fit_reason(said, calls)
+        reason = fit_reason(said, calls)
         if self._wire is not None and reason == said and not extra:
             return self._wire
         choice = {key: value for key, value in self._choice.items() if key != "message"}
@@ -44,7 +44,8 @@ class Ending:
         return encode(dump(head | {"choices": [], "usage": usage}))
 
 
-def _fit_reason(reason: JSON, calls: bool | None) -> JSON:
-    if calls is None or reason not in ("stop", "tool_calls"):
+def fit_reason(reason: JSON, calls: bool | None) -> JSON:
+    """The reason that fits what the client saw; some servers say `function_call` of tool calls."""
+    if calls is None or reason not in ("stop", "tool_calls", "function_call"):
         return reason
     return "tool_calls" if calls else "stop"

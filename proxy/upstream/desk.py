@@ -70,10 +70,9 @@ class Desk:
         arrangement = self.brief.arrangement
         if arrangement.search_raw is None:
             return False
-        declared = bool(arrangement.declared() or arrangement.frozen)
-        if self._closing or (self._required and self.round > 0):
-            return not declared
-        return True
+        if self._closing:
+            return not (arrangement.declared() or arrangement.frozen)
+        return not (self._required and self.round > 0 and arrangement.surfaced.names)
 
     @property
     def _required(self) -> bool:
@@ -93,8 +92,9 @@ class Desk:
         """Makes the next round the last one."""
         self._closing = True
         arrangement = self.brief.arrangement
-        if self._required and not arrangement.declared() and not arrangement.frozen:
-            arrangement.surfaced.add(list(arrangement.pool)[:MAX_DECLARED])
+        if self._required and not arrangement.surfaced.names and not arrangement.frozen:
+            room = max(0, MAX_DECLARED - len(arrangement.eager))
+            arrangement.surfaced.add(list(arrangement.pool)[:room])
 
     def body(self) -> bytes:
         """The request of the next round."""

@@ -13,6 +13,7 @@ import orjson
 from proxy.errors import StreamTruncated, UpstreamError, UpstreamRefused
 from proxy.plan.chain import read_text
 from proxy.stream.collect import Answer, Call, read_completion, sum_usage
+from proxy.stream.ending import fit_reason
 from proxy.stream.splice import Splicer
 from proxy.stream.sse import Splitter
 from proxy.upstream.desk import Desk, Settled, render_call
@@ -288,14 +289,8 @@ class Rounds:
         if spoken.calls:
             message["tool_calls"] = [render_call(call) for call in spoken.calls]
         if answer.calls:
-            choice["finish_reason"] = _visible_finish(answer.finish_reason, spoken.calls)
+            choice["finish_reason"] = fit_reason(answer.finish_reason, bool(spoken.calls))
         return orjson.dumps(reply)
-
-
-def _visible_finish(reason: str | None, calls: Sequence[Call]) -> str | None:
-    if reason in ("tool_calls", "stop"):
-        return "tool_calls" if calls else "stop"
-    return reason
 
 
 def _parse(status: int, body: bytes) -> Answer | None:
