@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from checks.dependencies import check_dependencies
 from checks.items import check_items
 from checks.mirror import check_mirror
 from checks.parity import check_parity
@@ -27,6 +28,7 @@ GATES: dict[str, Gate] = {
     "prose": check_prose,
     "reference files": check_reference,
     "docs parity": check_parity,
+    "dependencies": check_dependencies,
     "edge cases": check_items,
 }
 

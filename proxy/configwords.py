@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from proxy.configfile import Entry, Key
 from proxy.settings import Settings
@@ -51,7 +50,7 @@ def nearest(key: Key, model: type[BaseModel] = Settings) -> str | None:
     return close[0] if close else None
 
 
-def _line(problem: ErrorDetails, entries: Mapping[Key, Entry]) -> str:
+def _line(problem: Mapping[str, Any], entries: Mapping[Key, Entry]) -> str:
     key: Key = problem["loc"]
     origin = _origin(key, entries)
     name = name_key(key)
@@ -72,7 +71,7 @@ def _origin(key: Key, entries: Mapping[Key, Entry]) -> str:
     return "configuration"
 
 
-def _say(problem: ErrorDetails) -> str:
+def _say(problem: Mapping[str, Any]) -> str:
     context = problem.get("ctx", {})
     if problem["type"] == "missing":
         return "is required"
@@ -82,7 +81,7 @@ def _say(problem: ErrorDetails) -> str:
         return "must be a mapping of keys"
     if problem["type"] == "tuple_type":
         return "must be a list"
-    return problem["msg"].replace("Input should be", "must be").removeprefix("Value error, ")
+    return str(problem["msg"]).replace("Input should be", "must be").removeprefix("Value error, ")
 
 
 def _plain(word: str) -> str:

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, Field
 
 from checks import parity
+from checks.dependencies import check_dependencies
 from checks.items import check_items, find_claims, read_items, render_page
 from checks.mirror import check_mirror
 from checks.prose import check_guards, check_source, check_tests, check_text
@@ -195,3 +196,19 @@ def test_edge_cases_and_tests_must_match(project: Project) -> None:
     project({"docs/edge-cases.md": render_page(read_items(root), find_claims(root))})
     assert "| 1 | `test_a.py::test_it` |" in (root / "docs/edge-cases.md").read_text()
     assert len(check_items(root)) == 2
+
+
+def test_dependencies_are_declared_used_and_explained(project: Project) -> None:
+    """An import without declaration, a declaration without import, one without a reason."""
+    root = project(
+        {
+            "proxy/a.py": "import json\nimport orjson\nfrom proxy import b\nimport yaml\n",
+            "pyproject.toml": '[project]\ndependencies = ["PyYAML>=6", "rich", "uvloop"]\n',
+            "docs/dependencies.md": "pyyaml, rich",
+        }
+    )
+    assert check_dependencies(root) == [
+        "proxy/a.py:2: orjson comes from no declared dependency",
+        "pyproject.toml: rich is imported nowhere",
+        "docs/dependencies.md: no reason for uvloop",
+    ]
