@@ -189,6 +189,7 @@ class Desk:
         """The assistant's message as it goes back up, and a result for each hidden call in it."""
         calls: list[JSONObject] = []
         results: list[JSONObject] = []
+        self._ids.update(ruling.call.id for ruling in rulings if ruling.fate is Fate.REAL)
         for position, ruling in enumerate(rulings):
             raw = render_call(ruling.call)
             if ruling.fate is not Fate.REAL:

@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from proxy.settings import Settings
+from proxy.upstream.transport import Prepared
 from proxy.wire import JSONObject
 from tests.tools.samples import function
-from tests.turns import SETTINGS, Stage, chunks_of, read
+from tests.turns import SETTINGS, SSE_TYPE, Stage, chunks_of, read
 
 USER: JSONObject = {"role": "user", "content": "hello"}
 
@@ -86,6 +87,20 @@ def settings(predicts: str = "off", **deferral: object) -> Settings:
     tree["deferral"] = {"min_tools": 1, "small_chars": 0, **deferral}
     tree["prediction"] = {"mode": predicts, "ranker": "lexical"}
     return Settings.model_validate(tree)
+
+
+def play(*deltas: JSONObject, reason: str | None = "tool_calls", **chunk: object) -> Prepared:
+    """An event stream of those deltas and a finish; `chunk` are more fields of each event."""
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    if reason is not None:
+        choices.append({"index": 0, "delta": {}, "finish_reason": reason})
+    return stream(*({"id": "x", "choices": [choice], **chunk} for choice in choices))
+
+
+def stream(*chunks: JSONObject, end: bytes = b"data: [DONE]\n\n") -> Prepared:
+    """An event stream of those chunks."""
+    frames = (b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in chunks)
+    return Prepared(200, SSE_TYPE, b"".join(frames) + end)
 
 
 def names(body: JSONObject) -> list[str]:

@@ -7,10 +7,9 @@ import pytest
 
 from proxy.upstream.transport import Prepared
 from proxy.wire import JSONObject
-from tests.edgecases.scene import names, see, settings
+from tests.edgecases.scene import names, play, see, settings
 from tests.tools.samples import function
 from tests.turns import (
-    SSE_TYPE,
     Stage,
     call,
     completion,
@@ -180,12 +179,8 @@ def _one_byte_arguments() -> Prepared:
     made = search("storm warnings")
     text = made["function"]["arguments"]
     opening = {**made, "index": 0, "function": {"name": "tool_search", "arguments": ""}}
-    deltas: list[JSONObject] = [{"role": "assistant", "tool_calls": [opening]}]
-    deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": one}}]} for one in text]
-    chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-    chunks.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
-    frames = (b"data: " + orjson.dumps({"id": "x", "choices": [c]}) + b"\n\n" for c in chunks)
-    return Prepared(200, SSE_TYPE, b"".join(frames) + b"data: [DONE]\n\n")
+    pieces = ({"tool_calls": [{"index": 0, "function": {"arguments": one}}]} for one in text)
+    return play({"role": "assistant", "tool_calls": [opening]}, *pieces)
 
 
 @pytest.mark.item("search/one-character-at-a-time")
@@ -201,13 +196,7 @@ def _ending(made: JSONObject, reason: str, stream: bool) -> Prepared:
     """A message with that call that says that it ended for that reason."""
     if not stream:
         return completion(None, [made], reason=reason)
-    piece = {**made, "index": 0}
-    chunks: list[JSONObject] = [
-        {"index": 0, "delta": {"role": "assistant", "tool_calls": [piece]}, "finish_reason": None},
-        {"index": 0, "delta": {}, "finish_reason": reason},
-    ]
-    frames = (b"data: " + orjson.dumps({"id": "x", "choices": [c]}) + b"\n\n" for c in chunks)
-    return Prepared(200, SSE_TYPE, b"".join(frames) + b"data: [DONE]\n\n")
+    return play({"role": "assistant", "tool_calls": [{**made, "index": 0}]}, reason=reason)
 
 
 @pytest.mark.parametrize("stream", [False, True])
