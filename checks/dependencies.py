@@ -17,6 +17,7 @@ BY_NAME = {
     "uvloop": "uvicorn takes it as its event loop",
 }
 """Packages that are used without an import statement, and how."""
+PINNED = re.compile(r"(?m)^([A-Za-z0-9._-]+)==")
 REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -42,7 +43,17 @@ def check_dependencies(root: Path) -> list[str]:
         for name in sorted(declared)
         if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page)
     ]
-    return sorted(undeclared) + sorted(unused) + unexplained
+    return sorted(undeclared) + sorted(unused) + unexplained + check_lock(root, declared)
+
+
+def check_lock(root: Path, declared: set[str]) -> list[str]:
+    """What is declared and not pinned: the lock was not renewed."""
+    lock = (root / "requirements-dev.lock").read_text(encoding="utf-8")
+    pinned = {_plain(name) for name in PINNED.findall(lock)}
+    return [
+        f"requirements-dev.lock: {name} is not pinned; run `make lock`"
+        for name in sorted(declared - pinned)
+    ]
 
 
 def read_declared(root: Path) -> set[str]:
