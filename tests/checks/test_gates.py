@@ -199,16 +199,18 @@ def test_edge_cases_and_tests_must_match(project: Project) -> None:
 
 
 def test_dependencies_are_declared_used_and_explained(project: Project) -> None:
-    """An import without declaration, a declaration without import, one without a reason."""
+    """An import without declaration; a declaration without import, without reason, unpinned."""
     root = project(
         {
             "proxy/a.py": "import json\nimport orjson\nfrom proxy import b\nimport yaml\n",
             "pyproject.toml": '[project]\ndependencies = ["PyYAML>=6", "rich", "uvloop"]\n',
             "docs/dependencies.md": "pyyaml, rich",
+            "requirements-dev.lock": "pyyaml==6.0\nuvloop==1.0\n",
         }
     )
     assert check_dependencies(root) == [
         "proxy/a.py:2: orjson comes from no declared dependency",
         "pyproject.toml: rich is imported nowhere",
         "docs/dependencies.md: no reason for uvloop",
+        "requirements-dev.lock: rich is not pinned; run `make lock`",
     ]
