@@ -16,8 +16,11 @@ from proxy.tools.verbs import find_verb
 
 LEADING = 0.45
 """Documents of at least this share of the best score are compared more closely."""
-EFFORT, SENTENCE_EFFORT = 4_000, 1_500
-"""Occurrences added up for a query, for a sentence; beyond them words only rank the leaders."""
+EFFORT, SENTENCE_EFFORT, FEW = 2_500, 600, 50
+"""Occurrences added up for a query, for a sentence; beyond them words only rank the leaders.
+
+The next rarest word is always taken while there are no more than a few occurrences.
+"""
 
 
 Late = list[tuple[Posting, float]]
@@ -88,15 +91,21 @@ class LexicalIndex:
         values = [0.0] * len(self.documents)
         touched: list[int] = []
         late: Late = []
-        for posting, weight in self._look_up(terms):
+        cover: dict[int, float] = {}
+        for term, weight in self._look_up(terms):
+            posting = self._postings[term]
             worth = weight * posting.rarity
-            if len(touched) > effort:
+            if len(touched) > FEW and len(touched) + len(posting.positions) > effort:
                 late.append((posting, worth))
                 continue
             touched += posting.positions
             for position, share in zip(posting.positions, posting.weights, strict=True):
                 values[position] += worth * share
-        self._add_name_cover(values, terms)
+            share_of_name = min(weight, 1.0)
+            for position, share in self._names.get(term, ()):
+                cover[position] = cover.get(position, 0.0) + share * share_of_name
+        for position, share in cover.items():
+            values[position] *= 1.0 + self._signals.name_cover * share
         touched += self._add_acronyms(values, terms)
         floor = LEADING * max(map(values.__getitem__, touched), default=0.0)
         leaders = {position for position in touched if values[position] > floor}
@@ -104,21 +113,11 @@ class LexicalIndex:
             values[position] = self._refine(values[position], position, terms, late)
         return values, leaders
 
-    def _look_up(self, terms: Terms) -> list[tuple[Posting, float]]:
-        """The postings of a query's terms, rarest first."""
-        postings, weights = self._postings, terms.weights
-        known = [(postings[term], weights[term]) for term in weights if term in postings]
-        known.sort(key=lambda item: len(item[0].positions))
+    def _look_up(self, terms: Terms) -> list[tuple[str, float]]:
+        """The terms that the catalogue knows, rarest first."""
+        known = [(term, weight) for term, weight in terms.weights.items() if term in self._postings]
+        known.sort(key=lambda item: len(self._postings[item[0]].positions))
         return known
-
-    def _add_name_cover(self, values: list[float], terms: Terms) -> None:
-        """Favour tools whose whole name the query says."""
-        cover: dict[int, float] = {}
-        for term, weight in terms.weights.items():
-            for position, share in self._names.get(term, ()):
-                cover[position] = cover.get(position, 0.0) + share * min(weight, 1.0)
-        for position, share in cover.items():
-            values[position] *= 1.0 + self._signals.name_cover * share
 
     def _refine(self, value: float, position: int, terms: Terms, late: Late) -> float:
         """Compare a leader more closely: common words, word order, the verb of the request."""

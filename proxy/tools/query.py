@@ -44,20 +44,25 @@ class Vocabulary:
 
     @cached_property
     def _halves(self) -> dict[str, list[str]]:
-        """Known words by their first and by their last half: one edit leaves one of them whole."""
+        """Known words by their length and first or last letters: one edit leaves some of them."""
         halves = defaultdict[str, list[str]](list)
         for word in self.rarity:
             if len(word) >= MIN_TYPO - 1 and word.isascii() and word.isalpha():
-                halves[f"{word[:3]}-"].append(word)
-                halves[f"-{word[-3:]}"].append(word)
+                halves[f"{word[:3]}{len(word)}"].append(word)
+                halves[f"{len(word)}{word[-3:]}"].append(word)
         return dict(halves)
 
     def guess(self, word: str) -> str | None:
         """The first known word one edit away, if any."""
         if not (word.isascii() and word.isalpha()):
             return None
-        candidates = self._halves.get(f"{word[:3]}-", []) + self._halves.get(f"-{word[-3:]}", [])
-        return next((known for known in candidates if _one_edit(word, known)), None)
+        known = self._halves
+        for size in (len(word), len(word) + 1, len(word) - 1):
+            candidates = known.get(f"{word[:3]}{size}", []) + known.get(f"{size}{word[-3:]}", [])
+            found = next((other for other in candidates if _one_edit(word, other)), None)
+            if found:
+                return found
+        return None
 
 
 @dataclass(frozen=True, slots=True)
