@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import msgspec
-
 from proxy.plan.identity import Caller
 from proxy.wire import Headers
 
 
-class ChatRequest(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
     """One intercepted request, its body decoded and within the cap.
 
     `path` and `query` are the raw bytes of the request line as text. `azure_deployment` is the
