@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Signals:
     """Weights of the lexical ranker, set on the development sets; `NEUTRAL` has each one's off."""
 
-    name_cover: float = 0.35
+    name_cover: float = 0.25
     """How much a tool gains when the query says its whole name."""
     pair: float = 0.1
     """Gain, per rarity, of two neighbouring words that stay neighbours."""
