@@ -19,6 +19,9 @@ MAX_DECLARED = 128
 MIN_GROWTH_BYTES = 256 * 1024
 """Hidden messages may always grow to this size; only beyond it the growth factor counts."""
 
+SAID = ("content", "refusal", "audio", "images")
+"""Fields of a message in which a model answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -225,7 +228,8 @@ class Desk:
 
         Some models answer with nothing at all right after a tool was loaded.
         """
-        empty = not answer.message.get("content") and not answer.calls and answer.error is None
+        said = any(answer.message.get(field) for field in SAID)
+        empty = not said and not answer.calls and answer.error is None
         if any(hidden) or not empty or not self.parked.before or self._retried_empty:
             return False
         self._retried_empty = True

@@ -6,10 +6,12 @@ from typing import Any
 import orjson
 
 from proxy.settings import Settings
+from proxy.stream.sse import Splitter
+from proxy.upstream.rounds import DONE
 from proxy.upstream.transport import Prepared
 from proxy.wire import JSONObject
 from tests.tools.samples import function
-from tests.turns import SETTINGS, SSE_TYPE, Stage, chunks_of, read
+from tests.turns import SETTINGS, SSE_TYPE, Stage, read
 
 USER: JSONObject = {"role": "user", "content": "hello"}
 
@@ -45,7 +47,7 @@ async def see(theatre: Stage, body: bytes | JSONObject, **more: object) -> Seen:
     """Asks, and reads the reply whatever its form."""
     raw = await read(await theatre.chat(body, **more))
     if not raw.startswith(b"{"):
-        return _merge(raw, chunks_of(raw))
+        return _merge(raw, events_of(raw))
     reply = orjson.loads(raw)
     choice = reply["choices"][0]
     message = choice["message"]
@@ -56,6 +58,12 @@ async def see(theatre: Stage, body: bytes | JSONObject, **more: object) -> Seen:
         choice.get("finish_reason"),
         reply.get("usage"),
     )
+
+
+def events_of(raw: bytes) -> list[JSONObject]:
+    """The events of a stream, as a parser that knows the whole standard reads them."""
+    datas = [frame.data for frame in Splitter().feed(raw) if frame.data is not None]
+    return [orjson.loads(data) for data in datas if data != DONE]
 
 
 def _merge(raw: bytes, chunks: list[JSONObject]) -> Seen:
@@ -81,11 +89,20 @@ def _grow(calls: dict[int, JSONObject], piece: JSONObject) -> None:
     made["function"]["arguments"] += function.get("arguments") or ""
 
 
-def settings(predicts: str = "off", **deferral: object) -> Settings:
-    """Everything is deferred; `predicts` switches prediction on."""
+def settings(**deferral: object) -> Settings:
+    """Everything is deferred, nothing predicted."""
+    return _settings("off", deferral)
+
+
+def predicting(**deferral: object) -> Settings:
+    """Everything is deferred, and predicted by the lexical ranker."""
+    return _settings("on", deferral)
+
+
+def _settings(prediction: str, deferral: dict[str, object]) -> Settings:
     tree: dict[str, Any] = SETTINGS.model_dump()
     tree["deferral"] = {"min_tools": 1, "small_chars": 0, **deferral}
-    tree["prediction"] = {"mode": predicts, "ranker": "lexical"}
+    tree["prediction"] = {"mode": prediction, "ranker": "lexical"}
     return Settings.model_validate(tree)
 
 
@@ -94,7 +111,8 @@ def play(*deltas: JSONObject, reason: str | None = "tool_calls", **chunk: object
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     if reason is not None:
         choices.append({"index": 0, "delta": {}, "finish_reason": reason})
-    return stream(*({"id": "x", "choices": [choice], **chunk} for choice in choices))
+    chunks: list[JSONObject] = [{"id": "x", "choices": [choice], **chunk} for choice in choices]
+    return stream(*chunks)
 
 
 def stream(*chunks: JSONObject, end: bytes = b"data: [DONE]\n\n") -> Prepared:

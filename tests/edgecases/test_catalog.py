@@ -5,7 +5,17 @@ import pytest
 
 from proxy.settings import Settings
 from proxy.wire import JSONObject
-from tests.edgecases.scene import USER, listing, many, names, result, see, settings, user
+from tests.edgecases.scene import (
+    USER,
+    listing,
+    many,
+    names,
+    predicting,
+    result,
+    see,
+    settings,
+    user,
+)
 from tests.tools.samples import city_tools, function
 from tests.turns import call, completion, request, search, stage
 
@@ -165,7 +175,7 @@ async def test_a_description_of_a_megabyte() -> None:
     theatre = stage(
         completion(None, [search("paint walls")]),
         completion("Hi", number=2),
-        settings=settings("on"),
+        settings=predicting(),
     )
     await see(theatre, _with(giant))
     assert len(orjson.dumps(theatre.bodies[0])) < 5_000
