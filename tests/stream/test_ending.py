@@ -25,6 +25,8 @@ def test_a_finish_goes_out_as_it_came() -> None:
         ("stop", True, "tool_calls"),
         ("stop", None, "stop"),
         ("tool_calls", None, "tool_calls"),
+        ("function_call", True, "tool_calls"),
+        ("function_call", False, "stop"),
         ("length", False, "length"),
         ("odd", True, "odd"),
     ],

@@ -78,6 +78,20 @@ def test_words_are_not_kept_waiting() -> None:
         assert play(splicer, chunk(delta)) == chunk(delta)
 
 
+def test_the_first_words_go_out_at_once() -> None:
+    """The role that waited goes out in front of them, in any round."""
+    firsts: list[JSONObject] = [{"content": "a"}, {"reasoning": "a"}, {"reasoning_details": [{}]}]
+    for first in firsts:
+        splicer = splicer_in_round()
+        assert play(splicer, ROLE) == b""
+        assert play(splicer, chunk(first)) == ROLE + chunk(first)
+    splicer = splicer_in_round()
+    assert play(splicer, ROLE + SEARCH + CALLED) == b""
+    splicer.start_round(VISIBLE)
+    assert play(splicer, chunk({"role": "assistant", "content": ""}, top=SECOND)) == b""
+    assert see(play(splicer, say("a", SECOND))).text == "a"
+
+
 def test_a_hidden_round_leaves_no_trace() -> None:
     """Its text is shown, its call, finish reason, id and usage are not."""
     first = ROLE + say("Looking.") + SEARCH + CALLED + END
@@ -108,9 +122,14 @@ def test_the_head_of_the_first_round_stays() -> None:
 def test_an_id_per_chunk_becomes_one() -> None:
     """Clients that merge by id would show one reply as many."""
     wire = b"".join([say("x", top=TOP | {"id": f"id-{number}"}) for number in range(4)])
-    seen = run(wire + STOP)
+    tops = [TOP | {"id": f"call-{number}"} for number in range(4)]
+    parts = [opening(0, "a", "t0"), piece(0, "{"), piece(0, " "), piece(0, "}")]
+    wire += b"".join([calls(part, top=top) for part, top in zip(parts, tops, strict=True)])
+    splicer = splicer_in_round()
+    seen = see(play(splicer, wire + CALLED))
     assert seen.heads("id") == {"id-0"}
-    assert seen.text == "xxxx"
+    assert (seen.text, seen.calls) == ("xxxx", [("a", "t0", "{ }")])
+    assert splicer.answer().calls[0].arguments == "{ }"
 
 
 @pytest.mark.parametrize(
@@ -126,8 +145,8 @@ def test_an_id_per_chunk_becomes_one() -> None:
 )
 def test_texts_of_rounds_do_not_run_into_each_other(texts: list[str], joined: str) -> None:
     """A blank line comes between them unless there is a break already."""
-    rounds = [(say(text) if text else b"") + SEARCH + CALLED for text in texts[:-1]]
-    assert run(*rounds, say(texts[-1]) + STOP).text == joined
+    rounds = [ROLE + (say(text) if text else b"") + SEARCH + CALLED for text in texts[:-1]]
+    assert run(*rounds, ROLE + say(texts[-1]) + STOP).text == joined
 
 
 @pytest.mark.item("calls/real-first", "calls/index-gaps")
@@ -244,6 +263,30 @@ def test_a_repeated_finish_or_role_comes_once() -> None:
     wire = ROLE + chunk(again, "") + chunk(again) + chunk(again | {"odd": 1})
     seen = run(wire + chunk(again, "stop") + chunk({"role": "assistant"}, "stop"))
     assert (seen.roles, seen.finishes, seen.text) == (["assistant"], ["stop"], "aaaa")
+    late = run(say("b") + chunk(again) + chunk(again) + STOP)
+    assert (late.roles, late.text) == (["assistant"], "baa")
+
+
+def test_an_empty_chunk_of_a_later_round_is_dropped() -> None:
+    """A repeated role is all that it holds."""
+    role = chunk({"role": "assistant", "content": ""}, top=SECOND)
+    wire = role + say("a", SECOND) + role + role + say("b", SECOND) + STOP
+    seen = run(ROLE + SEARCH + CALLED, wire)
+    contents = [chunk["choices"][0]["delta"].get("content") for chunk in seen.chunks]
+    assert (seen.roles, contents) == (["assistant"], ["", "a", "b", None])
+
+
+def test_arguments_are_complete_in_the_answer_whichever_way_they_came() -> None:
+    """Live or held, with text or a role beside them, empty or not."""
+    for name in ("t0", "tool_search"):
+        splicer = splicer_in_round()
+        beside = chunk({"role": "assistant", "content": "a", "tool_calls": [piece(0, "1")]})
+        wire = calls(opening(0, "a", name)) + calls(piece(0, "[")) + calls(piece(0, "")) + beside
+        out = play(splicer, wire + calls(piece(0, "]")))
+        answer = splicer.answer()
+        assert (answer.calls[0].arguments, answer.message["content"]) == ("[1]", "a")
+        assert see(out).calls == ([("a", "t0", "[1]")] if name == "t0" else [])
+        assert see(out).text == "a"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def _words(answer: Answer) -> list[tuple[str, JSON]]:
     return [(call.name, json.loads(call.arguments)) for call in answer.calls]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=250)
 @given(turns, habits, _dice, st.booleans(), st.booleans())
 def test_every_turn_of_every_provider(
     turn: list[Round], habits: Habits, dice: random.Random, asked: bool, hold: bool

@@ -161,6 +161,8 @@ def test_many_short_lines_of_one_event_take_linear_time() -> None:
 def test_an_event_without_end_is_refused() -> None:
     """A broken upstream cannot fill the memory."""
     splitter = Splitter(largest=10)
+    for _ in range(9):
+        splitter.feed(b"\n\ndata: ")
     with pytest.raises(UpstreamError, match="more than 10 bytes"):
         splitter.feed(b"data: 0123456789")
 
@@ -179,6 +181,7 @@ def test_an_event_without_end_is_refused() -> None:
         (b"data: x\r\nretry: 9\r\n\r\n", b"data: x\n\n"),
         (b": note\ndata: x\n\n", b"data: x\n\n"),
         (b"\xef\xbb\xbfdata: x\n\n", b"data: x\n\n"),
+        (b": note\ndata: x\n", b"data: x\n\n"),
         (b"data: x", b"data: x\n\n"),
         (b"data: x\n", b"data: x\n\n"),
         (b"data: x\r\n", b"data: x\n\n"),
