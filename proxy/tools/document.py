@@ -1,7 +1,7 @@
 """Tool definitions go in; the weighted terms that ranking indexes come out."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -113,22 +113,21 @@ def _read_parameters(schema: bytes | None) -> list[Parameter]:
     except orjson.JSONDecodeError:
         return []
     found: list[Parameter] = []
-    for pair in _walk(root, MAX_DEPTH):
-        found.append(pair)
-        if len(found) == MAX_PARAMETERS:
-            break
-    return found
+    _collect(root, MAX_DEPTH, found)
+    return found[:MAX_PARAMETERS]
 
 
-def _walk(schema: JSON, depth: int) -> Iterator[Parameter]:
-    if not isinstance(schema, dict) or not depth:
+def _collect(schema: JSON, depth: int, found: list[Parameter]) -> None:
+    """Add a schema's parameters and those inside them; leaves are not looked into."""
+    if not isinstance(schema, dict) or not depth or len(found) > MAX_PARAMETERS:
         return
     properties = schema.get("properties")
-    if isinstance(properties, dict):
-        for name, inner in properties.items():
-            yield name, inner
-            yield from _walk(inner, depth - 1)
-    yield from _walk(schema.get("items"), depth - 1)
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        found.append((name, inner))
+        if isinstance(inner, dict) and ("properties" in inner or "items" in inner):
+            _collect(inner, depth - 1, found)
+    if "items" in schema:
+        _collect(schema["items"], depth - 1, found)
 
 
 def _describe(schema: JSON) -> str:
