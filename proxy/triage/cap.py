@@ -31,7 +31,7 @@ class Cap:
             for position in self._too_long(conversation, unit, spared):
                 body = self._cut(conversation, unit, position, recall)
                 if body is not None:
-                    yield position, Cut((), body)
+                    yield position, Cut((), body, b"cap")
 
     def _too_long(
         self, conversation: Conversation, unit: Unit, spared: Container[int]

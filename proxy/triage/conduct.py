@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from proxy.ledger.usage import Tokens
 from proxy.triage.cap import Cap
 from proxy.triage.emergency import plan_emergency
+from proxy.triage.hear import Heard
 from proxy.triage.plan import Plan, Sent
 from proxy.triage.planner import Planner
 from proxy.triage.recall import choose_name
@@ -16,6 +17,7 @@ from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
 from proxy.triage.units import Conversation, Facts, read_conversation
 from proxy.triage_settings import Limits, Triage
+from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSON
 
 
@@ -81,6 +83,7 @@ class Conduct:
         session = Session(
             scene,
             conversation,
+            self,
             cap=self._cap,
             recall_name=choose_name(tools) if self._settings.recall else None,
             recall_chars=self._settings.recall_chars,
@@ -93,7 +96,7 @@ class Conduct:
         return session
 
     async def sent(self, session: Session) -> None:
-        """Notes how a request goes up; called when its history is woven."""
+        """Notes how a request goes up."""
         stitched = session.stitched
         if stitched is None or session.scene.mode == "observe":
             return
@@ -102,6 +105,17 @@ class Conduct:
         plan = session.plan.anchor if session.plan is not None and session.acts else ""
         sent = Sent(plan, stitched.state, self._parts.clock())
         await self._parts.plans.note(session.scene.caller.tenant, session.conversation.head, sent)
+
+    def hear(self, session: Session, response: UpstreamResponse) -> UpstreamResponse:
+        """The same response; signatures in it are noted with what they were made from."""
+        if session.scene.mode == "observe" or session.stitched is None:
+            return response
+        tenant, state = session.scene.caller.tenant, session.stitched.state
+
+        async def note(seal: bytes) -> None:
+            await self._parts.plans.made(tenant, seal, state)
+
+        return Heard(response, note)
 
     def ended(self, session: Session, tokens: Tokens) -> None:
         """Hears what the answer's prompt came to; a decision is made beside everything else."""
@@ -142,18 +156,19 @@ class Conduct:
         session.acts = session.plan.acts if session.plan is not None else {}
 
     async def _read_states(self, session: Session) -> dict[bytes, Sent]:
-        """How the requests went up whose answers are signed, and the one before this."""
+        """What is known of signed blocks, and how the requests went up that matter for this one."""
         conversation = session.conversation
         links, facts = conversation.links, conversation.facts
-        wanted = {links[p - 1] for p, fact in enumerate(facts) if fact.signed and p}
+        wanted: set[bytes] = set()
         begun = _begin_of_signed_turn(conversation)
         if begun is not None:
             wanted.add(links[begun])
         previous = links[conversation.heads[-2]] if len(conversation.heads) > 1 else None
         if previous is not None:
             wanted.add(previous)
-        known = await self._parts.plans.sent(session.scene.caller.tenant, wanted)
-        session.states = {link: sent.state for link, sent in known.items()}
+        tenant, plans = session.scene.caller.tenant, self._parts.plans
+        known = await plans.sent(tenant, wanted)
+        session.states = await plans.states(tenant, {s for fact in facts for s in fact.seals})
         session.previous = known.get(previous) if previous is not None else None
         return known
 
@@ -182,6 +197,6 @@ def _begin_of_signed_turn(conversation: Conversation) -> int | None:
     facts = conversation.facts
     for position in range(len(facts) - 1, -1, -1):
         if facts[position].role == "user":
-            signed = any(fact.signed for fact in facts[position + 1 :])
+            signed = any(fact.seals for fact in facts[position + 1 :])
             return position if signed else None
     return None

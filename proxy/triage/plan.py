@@ -60,8 +60,7 @@ def decode_plan(value: bytes) -> Plan | None:
 class Sent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How a request went up: under which plan, with which edits before its end, and when.
 
-    `state` is a hash of the edits, empty without any, or MIXED when the same conversation was sent
-    in two ways.
+    `state` is a hash of the edits, empty without any.
     """
 
     plan: str
@@ -69,7 +68,6 @@ class Sent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     at: float
 
 
-MIXED = "mixed"
 _SENT = msgspec.json.Decoder(Sent)
 
 

@@ -20,11 +20,13 @@ ABOVE = "See the note above."
 class Cut:
     """What becomes of one message: `lead` goes before it, then `body` in its place.
 
-    A body of None leaves the message out; an empty one is the message as it is.
+    A body of None leaves the message out; an empty one is the message as it is. `mark` stands for
+    the body where that holds an id, which clients may renumber.
     """
 
     lead: tuple[bytes, ...] = ()
     body: bytes | None = None
+    mark: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +149,12 @@ class _Work:
         """A step's calls stay with their ids; its results say what was there."""
         for place, position in enumerate(unit.positions[1:]):
             content = text if place == 0 else ABOVE
-            self._put(position, _result(self._facts[position], content))
+            body = _result(self._facts[position], content)
+            self._put(position, body, content.encode())
 
-    def _put(self, position: int, body: bytes | None) -> None:
+    def _put(self, position: int, body: bytes | None, mark: bytes | None = None) -> None:
         led = self.cuts.get(position)
-        self.cuts[position] = Cut(led.lead if led else (), body)
+        self.cuts[position] = Cut(led.lead if led else (), body, mark)
 
 
 def _is_dropped(pair: tuple[Unit, Act | None]) -> bool:

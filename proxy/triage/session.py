@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import orjson
 
+from proxy.ledger.usage import Tokens
 from proxy.plan.envelope import Envelope
 from proxy.plan.identity import Caller
 from proxy.plan.weave import Edit, weave_messages
@@ -16,6 +17,7 @@ from proxy.triage.recall import Recall, has_recall
 from proxy.triage.render import Style, render_cuts
 from proxy.triage.stitch import UNEDITED, Seams, Stitched, stitch
 from proxy.triage.units import Conversation
+from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSONObject
 
 Mode: TypeAlias = Literal["off", "observe", "on"]
@@ -36,6 +38,19 @@ class Scene:
     ask_usage: bool = True
 
 
+class Desk(Protocol):
+    """Who is told of a request on its way up and of its answer."""
+
+    async def sent(self, session: "Session") -> None:
+        """The history is woven and goes up now."""
+
+    def hear(self, session: "Session", response: UpstreamResponse) -> UpstreamResponse:
+        """A response, to be listened to."""
+
+    def ended(self, session: "Session", tokens: Tokens) -> None:
+        """The answer is over; its prompt came to that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a history was put together: edits of deferral, and whether parts can be recalled."""
@@ -49,11 +64,12 @@ class Layout:
 class Session:
     """Triage of one request.
 
-    `acts` are in force for it, `states` say how earlier requests of the conversation went up.
+    `acts` are in force for it, `states` say what signed blocks of its history were made from.
     """
 
     scene: Scene
     conversation: Conversation
+    desk: Desk
     plan: Plan | None = None
     acts: Mapping[str, Act] = field(default_factory=dict)
     states: Mapping[bytes, str] = field(default_factory=dict)
@@ -64,6 +80,7 @@ class Session:
     compaction: bool = False
     layout: Layout = field(default_factory=Layout)
     stitched: Stitched | None = None
+    _sent: bool = False
 
     @property
     def raw(self) -> memoryview:
@@ -75,7 +92,7 @@ class Session:
         """Whether anything is taken out that a tool could bring back."""
         if self.recall_name is None:
             return False
-        if self.acts:
+        if self.acts and self.scene.mode == "on" and not self.compaction:
             return True
         if self.cap is None or self.compaction:
             return False
@@ -108,6 +125,25 @@ class Session:
             cuts.update(self.cap.cuts(self.conversation, cuts, name))
         seams = Seams(cuts, layout.edits, self.states)
         return stitch(self.conversation, self.raw, seams)
+
+    async def send(self) -> None:
+        """Tells the desk once that the request goes up."""
+        if self.stitched is not None and not self._sent:
+            self._sent = True
+            await self.desk.sent(self)
+
+    def hear(self, response: UpstreamResponse) -> UpstreamResponse:
+        """The response, with its signatures noted as it goes by."""
+        return self.desk.hear(self, response)
+
+    def end(self, tokens: Tokens) -> None:
+        """The answer is over."""
+        self.desk.ended(self, tokens)
+
+    @property
+    def altering(self) -> bool:
+        """Whether the reply has to be readable for us: its usage, its signatures."""
+        return self.scene.mode == "on" or self.cap is not None
 
     @property
     def moved(self) -> bool:

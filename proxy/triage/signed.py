@@ -4,7 +4,10 @@ Anthropic signs each thinking block against the whole prefix before it, so a blo
 anything in front of it was edited. A Gemini thought signature belongs to its call and stays.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+
+import xxhash
 
 from proxy.wire import JSON, JSONObject
 
@@ -12,12 +15,33 @@ FIELDS = ("thinking_blocks", "reasoning_details", "reasoning_signature", "signat
 PARTS = ("thinking", "redacted_thinking")
 
 
+SEALS = ("signature", "data", "reasoning_signature")
+"""Members that hold a signature, or a block that is encrypted as a whole."""
+_SEAL = re.compile(rb'"(?:signature|data|reasoning_signature)"\s*:\s*"([^"\\]{8,})"')
+
+
+def read_seals(message: JSONObject) -> tuple[bytes, ...]:
+    """Hashes of the signatures and encrypted blocks in an assistant message."""
+    content = message.get("content")
+    parts = [part for part in content if _is_thinking(part)] if isinstance(content, list) else []
+    held: list[JSON] = [message.get(name) for name in FIELDS]
+    found = [*_find({name: message.get(name) for name in FIELDS}), *_find(held), *_find(parts)]
+    return tuple(dict.fromkeys(seal_of(text.encode()) for text in found))
+
+
 def is_signed(message: JSONObject) -> bool:
     """Whether the message holds a signed or redacted thinking block."""
-    if any(message.get(name) for name in FIELDS):
-        return True
-    content = message.get("content")
-    return isinstance(content, list) and any(_is_thinking(part) for part in content)
+    return bool(read_seals(message))
+
+
+def scan_seals(data: bytes) -> list[bytes]:
+    """Hashes of whatever looks like a signature in a piece of a reply, stream or JSON."""
+    return [seal_of(text) for text in _SEAL.findall(data)]
+
+
+def seal_of(text: bytes) -> bytes:
+    """The hash under which a signature is known."""
+    return xxhash.xxh3_128_digest(text)
 
 
 def strip_signed(message: JSONObject) -> JSONObject:
@@ -30,6 +54,17 @@ def strip_signed(message: JSONObject) -> JSONObject:
         kept = [part for part in content if not _is_thinking(part)]
         rest["content"] = kept or ("" if not rest.get("tool_calls") else None)
     return rest
+
+
+def _find(value: JSON) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _find(item)
+    elif isinstance(value, Mapping):
+        for name in SEALS:
+            text = value.get(name)
+            if isinstance(text, str) and text:
+                yield text
 
 
 def _is_thinking(part: JSON) -> bool:

@@ -41,10 +41,10 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """What is put together: cuts by position, edits of deferral, states by the hash before.
+    """What is put together: cuts by position, edits of deferral, states by signature.
 
-    `states` says for a request's head how that request went up; a signed block that answers it
-    stays only if the same is in front of it now. What is not known is not taken for granted.
+    `states` says what a signed block was made from; it stays only if the same is in front of it
+    now. What is not known is not taken for granted.
     """
 
     cuts: Mapping[int, Cut] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def stitch(conversation: Conversation, raw: bytes | memoryview, seams: Seams) ->
     stripped = 0
     previous = conversation.heads[-2] if len(conversation.heads) > 1 else -1
     special = {*seams.cuts, *seams.edits}
-    special.update(p for p, fact in enumerate(facts) if fact.signed)
+    special.update(p for p, fact in enumerate(facts) if fact.seals)
     for position in sorted(special):
         if earlier is None and position > previous:
             earlier = state.value
@@ -69,7 +69,8 @@ def stitch(conversation: Conversation, raw: bytes | memoryview, seams: Seams) ->
         lead: tuple[bytes, ...] = ()
         if cut is not None:
             lead = cut.lead
-            digest = xxhash.xxh3_128_digest(b"\0".join((*cut.lead, cut.body or b"")))
+            shown = cut.body if cut.mark is None else cut.mark
+            digest = xxhash.xxh3_128_digest(b"\0".join((*cut.lead, shown or b"")))
             state.advance(links[position], digest)
             if cut.body != b"":
                 pieces[position] = lead if cut.body is None else (*lead, cut.body)
@@ -88,23 +89,20 @@ def stitch(conversation: Conversation, raw: bytes | memoryview, seams: Seams) ->
 
 def _is_stale(conversation: Conversation, position: int, seams: Seams, state: str) -> bool:
     """Whether signed blocks of a message were made from another prefix than the one sent now."""
-    signed = conversation.facts[position].signed
+    seals = conversation.facts[position].seals
+    if seals:
+        return any(seams.states.get(seal) != state for seal in seals)
     edit = seams.edits.get(position)
     hidden = edit is not None and any(is_signed(m) for m in (*edit.before, edit.message or {}))
-    if not signed and not hidden:
-        return False
-    made_from = seams.states.get(conversation.links[position - 1]) if position else None
-    if not signed and made_from is None:
-        return state != UNEDITED
-    return made_from != state
+    return hidden and state != UNEDITED
 
 
 def _render(item: msgspec.Raw, edit: Edit | None, *, strip: bool) -> Sequence[bytes | msgspec.Raw]:
     if edit is None:
-        return (orjson.dumps(strip_signed(orjson.loads(item))),) if strip else (item,)
+        return (orjson.dumps(strip_signed(orjson.loads(memoryview(item)))),) if strip else (item,)
     own = edit.message
     if own is None and strip:
-        own = orjson.loads(item)
+        own = orjson.loads(memoryview(item))
     middle = item if own is None else _dump(own, strip=strip)
     before = [_dump(message, strip=strip) for message in edit.before]
     return (*before, middle, *(_dump(message, strip=strip) for message in edit.after))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import orjson
 
 from proxy.state.memory import Store
-from proxy.triage.plan import MIXED, Plan, Sent, decode_plan, decode_sent
+from proxy.triage.plan import Plan, Sent, decode_plan, decode_sent
 from proxy.triage.units import Conversation
 from proxy.wire import JSON, JSONObject
 
@@ -14,16 +14,20 @@ _MOST_DECODED = 512
 
 
 class Plans:
-    """The plans of all conversations; their loss costs tokens, never an answer."""
+    """The plans of all conversations; their loss costs tokens, never an answer.
 
-    def __init__(self, store: Store) -> None:
+    `space` keeps plans that are in force apart from those of observe mode.
+    """
+
+    def __init__(self, store: Store, space: str = "plan") -> None:
         self._store = store
+        self._space = f"triage:{space}"
         self._decoded: OrderedDict[bytes, Plan | None] = OrderedDict()
 
     async def find(self, tenant: str, conversation: Conversation) -> Plan | None:
         """The plan with the longest history that is a beginning of this one."""
         links = [conversation.links[position].hex() for position in conversation.heads]
-        keys = [f"triage:plan:{link}" for link in links]
+        keys = [f"{self._space}:{link}" for link in links]
         found = await self._store.get_many(tenant, keys)
         if not found:
             return None
@@ -35,13 +39,13 @@ class Plans:
 
     async def get(self, tenant: str, anchor: str) -> Plan | None:
         """The plan of one anchor."""
-        value = await self._store.get(tenant, f"triage:plan:{anchor}")
+        value = await self._store.get(tenant, f"{self._space}:{anchor}")
         return None if value is None else self._decode(value)
 
     async def commit(self, tenant: str, plan: Plan) -> Plan:
         """Keeps a plan unless there is one for this conversation; the one that holds."""
         value = plan.encode()
-        kept = await self._store.put_if_absent(tenant, f"triage:plan:{plan.anchor}", value)
+        kept = await self._store.put_if_absent(tenant, f"{self._space}:{plan.anchor}", value)
         return plan if kept == value else self._decode(kept) or plan
 
     async def sent(self, tenant: str, links: Iterable[bytes]) -> dict[bytes, Sent]:
@@ -52,12 +56,19 @@ class Plans:
         return {link: sent for link, sent in decoded.items() if sent is not None}
 
     async def note(self, tenant: str, link: bytes, sent: Sent) -> None:
-        """Keeps how a request went up; one that was sent in two ways answers for neither."""
-        known = (await self.sent(tenant, [link])).get(link)
-        if known is not None and known.state != sent.state:
-            sent = Sent(sent.plan, MIXED, sent.at)
+        """Keeps how a request went up."""
         key = f"triage:sent:{link.hex()}"
         await self._store.put(tenant, key, orjson.dumps([sent.plan, sent.state, sent.at]))
+
+    async def states(self, tenant: str, seals: Iterable[bytes]) -> dict[bytes, str]:
+        """What signed blocks were made from, as far as it is known."""
+        keys = {f"triage:made:{seal.hex()}": seal for seal in seals}
+        found = await self._store.get_many(tenant, list(keys)) if keys else {}
+        return {keys[key]: value.decode() for key, value in found.items()}
+
+    async def made(self, tenant: str, seal: bytes, state: str) -> None:
+        """Keeps what a signed block was made from."""
+        await self._store.put(tenant, f"triage:made:{seal.hex()}", state.encode())
 
     async def audit(self, tenant: str, request_id: str, entry: JSONObject) -> None:
         """Keeps what was decided after a request, for whoever asks why."""

@@ -12,7 +12,7 @@ import orjson
 import xxhash
 
 from proxy.plan.chain import call_ids, read_text
-from proxy.triage.signed import is_signed
+from proxy.triage.signed import read_seals
 from proxy.wire import JSON, JSONObject
 
 Kind: TypeAlias = Literal["head", "step", "reply"]
@@ -30,7 +30,7 @@ _MEDIA = ("image_url", "input_audio", "file", "video_url", "image", "document", 
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
-    """What triage knows of one message without its text."""
+    """What triage knows of one message without its text; `seals` are hashes of its signatures."""
 
     role: str
     digest: bytes
@@ -38,7 +38,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     answers: str | None = None
     size: int = 0
     content_chars: int = 0
-    signed: bool = False
+    seals: tuple[bytes, ...] = ()
     marked: bool = False
     sealed: bool = False
     compacts: bool = False
@@ -77,7 +77,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     def read(self, position: int) -> JSONObject:
         """One message as an object."""
-        message: JSONObject = orjson.loads(self.items[position])
+        message: JSONObject = orjson.loads(memoryview(self.items[position]))
         return message
 
     def steps(self) -> list[Unit]:
@@ -254,28 +254,28 @@ def _read_fact(raw: bytes) -> Fact | None:
     text = read_text(content)
     calls = tuple(call_ids(message)) if role == "assistant" else ()
     answers = message.get("tool_call_id")
+    plain = unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
     tail = text[-_COMPACTION_CHARS:] if role == "user" else text[:_COMPACTION_CHARS]
     return Fact(
         role="system" if role == "developer" else role,
-        digest=hashlib.blake2b(_canonical(message, role, text), digest_size=16).digest(),
+        digest=hashlib.blake2b(_canonical(message, role, plain), digest_size=16).digest(),
         calls=calls,
         answers=answers if isinstance(answers, str) else None,
         size=len(raw),
-        content_chars=len(text),
-        signed=role == "assistant" and is_signed(message),
+        content_chars=len(plain),
+        seals=read_seals(message) if role == "assistant" else (),
         marked=b'"cache_control"' in raw,
         sealed=b'"encrypted_content"' in raw or b'"compaction"' in raw,
         compacts=role != "assistant" and COMPACTION.search(tail) is not None,
     )
 
 
-def _canonical(message: JSONObject, role: str, text: str) -> bytes:
+def _canonical(message: JSONObject, role: str, plain: str) -> bytes:
     """What makes two messages the same: role, words, media, calls.
 
     Ids, reasoning, signatures, annotations, cache marks and outer white space do not count: clients
     drop, renumber and move them between requests.
     """
-    plain = unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
     content = message.get("content")
     media = list(_media(content)) if isinstance(content, list) else []
     calls = message.get("tool_calls")

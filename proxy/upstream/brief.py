@@ -1,12 +1,23 @@
 """What a turn's rounds know from the start."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from proxy.plan.envelope import Envelope
 from proxy.settings import Deferral
 from proxy.tools.arrange import Arrangement
 from proxy.tools.choice import Choice
 from proxy.tools.toolbox import Toolbox
+
+
+class Recall(Protocol):
+    """A tool of ours that gives back what was taken out of the history; `raw` is its JSON."""
+
+    name: str
+    raw: bytes
+
+    def answer(self, arguments: str) -> str:
+        """The text of its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +41,4 @@ class Brief:
     sequential: bool = False
     model: str | None = None
     hold_text: bool = False
+    recall: Recall | None = None

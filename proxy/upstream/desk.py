@@ -22,6 +22,9 @@ MIN_GROWTH_BYTES = 256 * 1024
 SAID = ("content", "refusal", "audio", "images")
 """Fields of a message in which a model answers."""
 
+_HIDDEN = {Fate.SEARCH: "search_round", Fate.RECALL: "triage", Fate.REPAIR: "repair"}
+"""Fates after which the model is asked again, and what the ledger calls such a round."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -89,7 +92,13 @@ class Desk:
     def names(self) -> list[str]:
         """The other names that the model knows: listed tools and ours."""
         toolbox = self.brief.toolbox
-        return [*self.brief.arrangement.pool, toolbox.search_name, toolbox.bridge_name]
+        recall = [self.brief.recall.name] if self.brief.recall is not None else []
+        return [
+            *self.brief.arrangement.pool,
+            toolbox.search_name,
+            toolbox.bridge_name,
+            *recall,
+        ]
 
     def close(self) -> None:
         """Makes the next round the last one."""
@@ -104,6 +113,8 @@ class Desk:
         brief = self.brief
         arrangement = brief.arrangement
         tools = arrangement.render(search=self.searching)
+        if brief.recall is not None and not self._closing:
+            tools = extend_array(tools, [brief.recall.raw])
         hidden = [orjson.dumps(message) for message in self.parked.before]
         changes: dict[str, bytes | None] = {
             "tools": tools if tools != b"[]" else None,
@@ -125,13 +136,13 @@ class Desk:
         cut = answer.finish_reason in ("length", "content_filter")
         rulings = [self._fates.rule(call, closing=self._closing) for call in answer.calls]
         real = tuple(ruling.call for ruling in rulings if ruling.fate is Fate.REAL)
-        hidden = [r for r in rulings if r.fate in (Fate.SEARCH, Fate.REPAIR)]
+        hidden = [r for r in rulings if r.fate in _HIDDEN]
         if cut or self._closing or not hidden:
             again = not cut and not real and self._should_retry(answer, hidden)
             if self.parked.before and not again:
                 self.parked.message = _last_message(answer, real)
             return Settled(real, again)
-        context = "search_round" if any(r.fate is Fate.SEARCH for r in hidden) else "repair"
+        context = next(name for fate, name in _HIDDEN.items() if any(r.fate is fate for r in hidden))
         if self._can_ask_again(real):
             rulings, real = [r for r in rulings if r.fate is not Fate.REAL], ()
         rulings = self._answer_searches(rulings)
@@ -161,6 +172,8 @@ class Desk:
                 new, text = self._search(parse_arguments(ruling.call.arguments))
                 found_new = found_new or bool(new)
                 ruling = replace(ruling, reply=text)  # noqa: PLW2901 - the same call, answered
+            elif ruling.fate is Fate.RECALL:
+                found_new = True
             elif ruling.tool is not None:
                 found_new = bool(self.brief.arrangement.surfaced.add((ruling.tool,))) or found_new
             answered.append(ruling)

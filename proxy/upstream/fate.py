@@ -18,6 +18,7 @@ class Fate(Enum):
     REAL = "real"
     SEARCH = "search"
     REPAIR = "repair"
+    RECALL = "recall"
     SWALLOW = "swallow"
 
 
@@ -44,6 +45,10 @@ class Fates:
     def rule(self, call: Call, *, closing: bool) -> Ruling:
         """The fate of one call; `closing` says that no search is answered any more."""
         brief = self._brief
+        if brief.recall is not None and call.name == brief.recall.name:
+            if closing:
+                return Ruling(Fate.SWALLOW, call)
+            return Ruling(Fate.RECALL, call, brief.recall.answer(call.arguments))
         if call.name == brief.toolbox.search_name:
             if brief.arrangement.search_raw is None or closing:
                 return Ruling(Fate.SWALLOW, call)
