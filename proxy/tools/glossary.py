@@ -183,7 +183,7 @@ FOREIGN, ENGLISH = (frozenset(text.split()) for text in (_FOREIGN, _ENGLISH))
 
 def is_foreign(text: str) -> bool:
     """Whether a text's small words are German, Spanish or French rather than English."""
-    small = text.casefold().split()[:60]
+    small = text[:1_000].casefold().split()
     foreign = sum(word in FOREIGN for word in small)
     return foreign > sum(word in ENGLISH for word in small)
 

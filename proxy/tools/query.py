@@ -78,8 +78,8 @@ class Terms:
 def read_query(text: str, vocabulary: Vocabulary, signals: Signals) -> Terms:
     """Spell a query in the catalogue's own words."""
     elsewhere = vocabulary.unspaced < 0.5 and signals.glossary > 0
-    if elsewhere and not text.isascii():
-        text = translate_unspaced(text[:MAX_CHARS])
+    if elsewhere and not text.isascii() and len(text) <= MAX_CHARS:
+        text = translate_unspaced(text)
     spelled = words(text)[:MAX_TERMS]
     sequence = _choose(spelled, vocabulary)
     if signals.glossary and (is_foreign(text) or not any(t in vocabulary.rarity for t in sequence)):

@@ -76,6 +76,8 @@ class Semantic:
         """Index a catalogue; the future is done when meaning counts, or never will."""
         lexical = build_lexical(documents)
         index = LateIndex(lexical)
+        if self._failed:
+            return index, _done()
         return index, self._worker.submit(self._improve, index, lexical)
 
     def close(self) -> None:
@@ -115,6 +117,12 @@ class Semantic:
 
     def _stopped(self) -> bool:
         return self._failed
+
+
+def _done() -> Future[None]:
+    done: Future[None] = Future()
+    done.set_result(None)
+    return done
 
 
 class UniversalEncoder:

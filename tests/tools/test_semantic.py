@@ -91,3 +91,11 @@ def test_the_extra_speaks_languages(tmp_path: Path) -> None:
     for query in ("Wie ist das Wetter morgen?", "明日の天気を教えて"):
         assert index.documents[index.rank(query, 1)[0].position].name == "weather_now"
     semantic.close()
+
+
+def test_after_closing_words_still_answer(semantic: Semantic) -> None:
+    """A request that drains while the gateway stops gets a lexical index."""
+    semantic.close()
+    index, done = semantic.start(DOCUMENTS)
+    done.result(0)
+    assert index.rank("send an email", 1)[0].position == 1
