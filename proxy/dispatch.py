@@ -50,7 +50,7 @@ class Dispatch:
                 ),
                 body=body,
                 connect_seconds=self._settings.connect_seconds,
-                idle_seconds=self._settings.idle_seconds,
+                idle_seconds=opened.policy.timeout or self._settings.idle_seconds,
             ),
             self._settings.retries,
         )

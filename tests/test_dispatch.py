@@ -40,3 +40,11 @@ async def test_rounds_ask_for_plain_bytes() -> None:
     await theatre.chat({"model": "m", "messages": []}, headers=headers)
     sent = [dict(call.headers)[b"accept-encoding"] for call in theatre.transport.sent]
     assert sent == [b"identity", b"br"]
+
+
+async def test_a_request_says_how_long_its_upstream_may_be_silent() -> None:
+    """x-usher-timeout stands in for upstream.idle_seconds, in streams and later rounds too."""
+    theatre = stage(completion(None, [search("storm")]), completion("Calm."), completion("Hi"))
+    await theatre.chat(request(), headers=[(b"x-usher-timeout", b"7")])
+    await theatre.chat({"model": "m", "messages": []})
+    assert [sent.idle_seconds for sent in theatre.transport.sent] == [7, 7, 600]
