@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from proxy.ledger.store import Ledger
-from proxy.ledger.usage import Row, TurnRow, read_usage
+from proxy.ledger.usage import NO_TOKENS, Row, Tokens, TurnRow, read_usage
 from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import RequestPlan
+from proxy.triage.session import Session
 from proxy.upstream.rounds import Report, Spoken
 from proxy.wire import Headers, JSONObject
 
@@ -34,6 +35,8 @@ class Account:
     closed: bool = False
     request_id: str = ""
     user: str | None = None
+    triage: Session | None = None
+    tokens: Tokens = NO_TOKENS
 
     def __post_init__(self) -> None:
         self.request_id = self.request.request_id
@@ -58,7 +61,7 @@ class Account:
     def enter(self, report: Report) -> None:
         """Writes the row of one upstream call."""
         self.rounds += 1
-        tokens = read_usage(report.usage)
+        tokens = self.tokens = read_usage(report.usage)
         caller = self.request.caller
         self.ledger.record(
             Row(
@@ -127,9 +130,14 @@ class Account:
             )
         )
 
+        if self.triage is not None and outcome == "ok":
+            self.triage.end(self.tokens)
+
     def _detail(self) -> JSONObject | None:
         """The plan, and the id that judgments were booked under when it is another one."""
         detail: JSONObject = {}
+        if self.triage is not None and self.triage.scene.mode != "off":
+            detail["triage"] = self.triage.describe()
         if self.plan.bypass is None:
             detail["plan"] = self.plan.describe()
         if self.request_id != self.request.request_id:

@@ -35,6 +35,8 @@ class Dispatch:
         """
         request, target = opened.request, opened.target
         headers = vary_key(request.headers, number)
+        if opened.triage is not None:
+            await opened.triage.send()
         if self._tracer is not None:
             headers = join_trace(headers, self._tracer.begin(request.request_id, headers))
         response = await call(
@@ -54,7 +56,9 @@ class Dispatch:
             ),
             self._settings.retries,
         )
-        return decode_response(response) if number else response
+        if number:
+            response = decode_response(response)
+        return response if opened.triage is None else opened.triage.hear(response)
 
 
 def join_trace(headers: Headers, parent: bytes | None) -> Headers:

@@ -23,10 +23,12 @@ from proxy.tools.delivery import choose_delivery, speculates
 from proxy.tools.history import Asked, Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
+from proxy.triage.session import Layout, Session
 from proxy.upstream.brief import Brief
 from proxy.upstream.target import Target, Targets
 from proxy.wire import JSONObject
 
+ALL_KEPT = "all kept"
 _EMPTY = (b"[]", b"null")
 _COUNTED = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -41,6 +43,12 @@ class Opened:
     target: Target
     model: str
     user: str | None = None
+    triage: Session | None = None
+
+    @property
+    def recalls(self) -> bool:
+        """Whether a tool has to be offered for what triage took out of the history."""
+        return self.triage is not None and self.triage.recallable
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class Drafter:
         history = read_history(messages)
         choice = read_choice(envelope.get("tool_choice"))
         reason = _reason_to_keep(toolbox, history, choice)
-        if reason is not None:
+        if reason is not None and not (opened.recalls and reason == ALL_KEPT):
             return pass_as_is(reason, len(toolbox.catalogue.tools))
         links = chain_hashes(messages)
         mementos = await self._recall(tenant, history, links)
@@ -130,13 +138,13 @@ class Drafter:
             toolbox,
             history,
             Wishes(
-                choice, opened.policy.keep, delivery, settings.max_surfaced, settings.eager_chars
+                choice, self._keep(opened), delivery, settings.max_surfaced, settings.eager_chars
             ),
             _Predictor(toolbox, advice, predicts, forced),
             {position: memento.discovered for position, memento in mementos.items()},
         )
-        if not arrangement.pool:
-            return pass_as_is("all kept", len(toolbox.catalogue.tools))
+        if not arrangement.pool and not opened.recalls:
+            return pass_as_is(ALL_KEPT, len(toolbox.catalogue.tools))
         edits = _edit_messages(messages, links, mementos, toolbox, arrangement)
         brief = Brief(
             envelope=envelope,
@@ -144,13 +152,14 @@ class Drafter:
             arrangement=arrangement,
             choice=choice,
             settings=settings,
-            messages=weave_messages(envelope.raw("messages") or b"[]", edits),
+            messages=_weave(opened, envelope, edits, frozen=arrangement.frozen),
             ids=_used_ids(history, edits),
             stream=envelope.flag("stream"),
             sequential=bytes(envelope.raw("parallel_tool_calls") or b"") == b"false",
             ask_usage=opened.target.ask_usage,
             model=opened.target.model,
             hold_text=settings.narration == "hold" or _wants_json(envelope),
+            recall=opened.triage.recall() if opened.triage and opened.recalls else None,
         )
         link = links[-1] if links else ""
         return Draft(opened, toolbox, arrangement, history, choice, brief, link)
@@ -176,14 +185,25 @@ class Drafter:
         raw = envelope.raw("tools")
         if raw is None or raw in _EMPTY:
             return "no tools"
-        if opened.policy.deferral == "off":
-            return "off"
-        small = len(raw) < deferral.min_chars and _count(raw) < deferral.min_tools
-        if small and opened.policy.defer != "all":
-            return "small"
+        if not opened.recalls:
+            if opened.policy.deferral == "off":
+                return "off"
+            if self._is_small(opened, raw):
+                return "small"
         if not envelope.spliceable:
             return "keys"
         return _reason_of_parameters(envelope)
+
+    def _is_small(self, opened: Opened, raw: memoryview) -> bool:
+        deferral = self._settings.deferral
+        small = len(raw) < deferral.min_chars and _count(raw) < deferral.min_tools
+        return small and opened.policy.defer != "all"
+
+    def _keep(self, opened: Opened) -> tuple[str, ...]:
+        """What stays whole: everything, where only the recall tool is why we step in."""
+        raw = opened.envelope.raw("tools") if opened.envelope is not None else None
+        untouched = opened.policy.deferral == "off" or self._is_small(opened, raw or memoryview(b""))
+        return ("*",) if untouched else opened.policy.keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +246,7 @@ def _reason_to_keep(toolbox: Toolbox, history: History, choice: Choice) -> str |
     known = {*catalogue.by_name, toolbox.search_name}
     checks = (
         ("native", catalogue.native),
-        ("all kept", not toolbox.deferrable),
+        (ALL_KEPT, not toolbox.deferrable),
         ("prefill", history.prefill),
         ("functions", history.legacy),
         ("tool_choice", choice.kind == "unknown"),
@@ -248,6 +268,15 @@ def _count(raw: memoryview) -> int:
         return 0
 
 
+def _weave(
+    opened: Opened, envelope: Envelope, edits: Mapping[int, Edit], *, frozen: bool
+) -> bytes:
+    """The messages that go up: hidden ones put in, and old ones as triage has them."""
+    if opened.triage is None:
+        return weave_messages(envelope.raw("messages") or b"[]", edits)
+    return opened.triage.weave(Layout(edits, frozen, opened.recalls))
+
+
 def _edit_messages(
     messages: Sequence[JSONObject],
     links: Sequence[str],
@@ -260,7 +289,7 @@ def _edit_messages(
     With a frozen array that includes the schemas of predicted and called tools, as results of
     searches, and calls in the form in which the model makes them.
     """
-    if arrangement.search_raw is None:
+    if arrangement.search_raw is None and arrangement.pool:
         return {}
     edits = {position: memento.edit() for position, memento in mementos.items()}
     if not arrangement.frozen:

@@ -142,7 +142,8 @@ class Desk:
             if self.parked.before and not again:
                 self.parked.message = _last_message(answer, real)
             return Settled(real, again)
-        context = next(name for fate, name in _HIDDEN.items() if any(r.fate is fate for r in hidden))
+        fates = {ruling.fate for ruling in hidden}
+        context = next(name for fate, name in _HIDDEN.items() if fate in fates)
         if self._can_ask_again(real):
             rulings, real = [r for r in rulings if r.fate is not Fate.REAL], ()
         rulings = self._answer_searches(rulings)
