@@ -179,7 +179,7 @@ class Drafter:
 
     def _reason_to_pass(self, opened: Opened) -> str | None:
         """Why a request is not for us, as far as its outside tells."""
-        envelope, deferral = opened.envelope, self._settings.deferral
+        envelope = opened.envelope
         if envelope is None:
             return "not json"
         raw = envelope.raw("tools")
@@ -202,7 +202,8 @@ class Drafter:
     def _keep(self, opened: Opened) -> tuple[str, ...]:
         """What stays whole: everything, where only the recall tool is why we step in."""
         raw = opened.envelope.raw("tools") if opened.envelope is not None else None
-        untouched = opened.policy.deferral == "off" or self._is_small(opened, raw or memoryview(b""))
+        off = opened.policy.deferral == "off"
+        untouched = off or self._is_small(opened, raw or memoryview(b""))
         return ("*",) if untouched else opened.policy.keep
 
 
