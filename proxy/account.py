@@ -36,6 +36,7 @@ class Account:
     request_id: str = ""
     user: str | None = None
     triage: Session | None = None
+    untriaged: str | None = None
     tokens: Tokens = NO_TOKENS
 
     def __post_init__(self) -> None:
@@ -90,6 +91,14 @@ class Account:
                 service_tier=report.tier,
             )
         )
+
+    def triage_header(self) -> bytes | None:
+        """The value of `x-usher-triage`; None where triage is off."""
+        if self.untriaged is not None:
+            return f"pass;reason={self.untriaged}".encode()
+        if self.triage is None or self.triage.scene.mode == "off":
+            return None
+        return self.triage.header().encode()
 
     def discover(self, names: Sequence[str]) -> None:
         """Notes what the searches of this turn have found."""

@@ -33,10 +33,11 @@ class Dispatch:
 
         A round's response is in plain bytes. Raises UpstreamError.
         """
-        request, target = opened.request, opened.target
+        request, target, triage = opened.request, opened.target, opened.triage
+        plain = number > 0 or (triage is not None and triage.altering)
         headers = vary_key(request.headers, number)
-        if opened.triage is not None:
-            await opened.triage.send()
+        if triage is not None:
+            await triage.send()
         if self._tracer is not None:
             headers = join_trace(headers, self._tracer.begin(request.request_id, headers))
         response = await call(
@@ -47,7 +48,7 @@ class Dispatch:
                 headers=request_headers(
                     headers,
                     target,
-                    intercepted=number > 0,
+                    intercepted=plain,
                     own_credentials=not request.caller.used_gateway_key,
                 ),
                 body=body,
@@ -56,9 +57,9 @@ class Dispatch:
             ),
             self._settings.retries,
         )
-        if number:
+        if plain:
             response = decode_response(response)
-        return response if opened.triage is None else opened.triage.hear(response)
+        return response if triage is None else triage.hear(response)
 
 
 def join_trace(headers: Headers, parent: bytes | None) -> Headers:

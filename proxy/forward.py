@@ -13,6 +13,7 @@ from proxy.facts import content_type, facts_of, outcome_of
 from proxy.plan.exchange import Reply
 from proxy.stream.meter import Meter
 from proxy.stream.watched import Watched
+from proxy.triage.hide import hide_usage
 from proxy.upstream.headers import response_headers
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import Headers
@@ -42,7 +43,10 @@ async def forward(dispatch: Dispatch, opened: Opened, account: Account) -> Reply
         account.close(outcome)
         await response.aclose()
 
-    return Reply(response.status, headers, Watched(_metered(response, meter), end))
+    chunks = _metered(response, meter)
+    if opened.triage is not None and opened.triage.hides_usage:
+        chunks = hide_usage(chunks)
+    return Reply(response.status, headers, Watched(chunks, end))
 
 
 def plain_body(opened: Opened) -> bytes:
@@ -53,6 +57,8 @@ def plain_body(opened: Opened) -> bytes:
         changes["usher"] = None
     if envelope is not None and model is not None and "model" in envelope:
         changes["model"] = orjson.dumps(model)
+    if opened.triage is not None:
+        changes.update(opened.triage.changes())
     if not changes or envelope is None or not envelope.spliceable:
         return opened.request.body
     return envelope.edit(changes)

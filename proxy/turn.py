@@ -1,6 +1,7 @@
 """One chat turn, from the client's bytes to the client's bytes: the page to read first.
 
 open   envelope, policy, target                                    proxy/draft.py
+triage stored plan for this prefix → edited history                proxy/triage/conduct.py
 draft  history, toolbox, memory of hidden rounds → eager | tool_search | surfaced
 then   nothing to defer → forward: bytes up, bytes down            proxy/forward.py
        otherwise → rounds, spliced into one answer                 proxy/converse.py
@@ -23,6 +24,8 @@ from proxy.ledger.store import Ledger
 from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import ChatRequest, Reply
 from proxy.plan.plan import RequestPlan
+from proxy.triage.conduct import Conduct, Passed
+from proxy.triage.session import Scene as TriageScene
 from proxy.wire import JSONObject
 
 
@@ -34,6 +37,7 @@ class Crew:
     dispatch: Dispatch
     ledger: Ledger
     metrics: Metrics
+    triage: Conduct | None = None
 
 
 class Turn:
@@ -54,12 +58,14 @@ class Turn:
             crew.ledger, crew.metrics, request, provider, opened.model, user=opened.user
         )
         if opened.policy.timeout is None:
-            return await self._answer(opened, account)
+            return _tell(await self._answer(opened, account), account)
         async with _deadline(opened.policy.timeout):
-            return await self._answer(opened, account)
+            return _tell(await self._answer(opened, account), account)
 
     async def _answer(self, opened: Opened, account: Account) -> Reply:
         crew = self._crew
+        if crew.triage is not None:
+            opened = await self._triage(crew.triage, opened, account)
         draft = await crew.drafter.draft(opened)
         if isinstance(draft, RequestPlan):
             account.plan = draft
@@ -70,6 +76,28 @@ class Turn:
             return await forward(crew.dispatch, opened, account)
         return await converse(draft, crew.dispatch, crew.drafter, account)
 
+    async def _triage(self, triage: Conduct, opened: Opened, account: Account) -> Opened:
+        """The request with the history that its conversation's plan leaves it."""
+        mode = triage.mode_of(opened.policy.triage)
+        if opened.envelope is None or (mode == "off" and triage.idle):
+            return opened
+        request = opened.request
+        found = await triage.open(
+            TriageScene(
+                opened.envelope,
+                request.caller,
+                request.request_id,
+                mode,
+                opened.user,
+                opened.target.ask_usage,
+            )
+        )
+        if isinstance(found, Passed):
+            account.untriaged = found.reason
+            return opened
+        account.triage = found
+        return replace(opened, triage=found)
+
     async def explain(self, request: ChatRequest) -> JSONObject:
         """What would be kept, deferred and predicted, and why; nothing is sent."""
         draft = await self._crew.drafter.draft(self._crew.drafter.open(request))
@@ -77,6 +105,14 @@ class Turn:
             return draft.describe()
         await asyncio.to_thread(draft.toolbox.count)
         return plan_of(draft, decisions=True).describe()
+
+
+def _tell(reply: Reply, account: Account) -> Reply:
+    """The reply, with a header that says what became of its history."""
+    value = account.triage_header()
+    if value is not None:
+        reply.headers.append((b"x-usher-triage", value))
+    return reply
 
 
 @asynccontextmanager
