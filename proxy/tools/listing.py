@@ -15,14 +15,13 @@ Members = Sequence[tuple[str, Document]]
 """(name below the group's pattern, tool)."""
 
 PURPOSE = (
-    "Loads tools. Those below are yours, only their parameters are not loaded yet: never call one"
+    "Loads tools. Those below are yours, only their parameters are not loaded: never call one"
     " unavailable. Call a listed tool directly when you know its arguments; otherwise search for"
-    " what the task needs and the matches become callable. `a_*: b, c` lists the tools a_b and a_c."
+    " what the task needs: matches become callable. `a_*: b, c` lists a_b and a_c."
 )
-QUERIES = "English keywords, one query per needed capability; or exact names."
-GROUP = "Search only this group."
+QUERIES = "English keywords, one query per capability; or names."
 OTHER = "other"
-SHARED = 4
+SHARED = 3
 """So many names make a beginning worth naming once."""
 _SEPARATOR = re.compile(r"__|[_\-./:]")
 
@@ -121,7 +120,7 @@ def search_tool(name: str, listing: str) -> bytes:
         "type": "object",
         "properties": {
             "queries": queries,
-            "group": {"type": "string", "description": GROUP},
+            "group": {"type": "string"},
             "limit": {"type": "integer"},
         },
         "required": ["queries"],
