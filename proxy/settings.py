@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from proxy.judge_settings import Classification
+from proxy.triage_settings import Limits, Triage
 
 Mode = Literal["off", "observe", "on"]
 
@@ -246,6 +247,8 @@ class Settings(Section):
     deferral: Deferral = Deferral()
     prediction: Prediction = Prediction()
     classification: Classification = Classification()
+    triage: Triage = Triage()
+    limits: Limits = Limits()
     ledger: Ledger = Ledger()
     prices: tuple[Price, ...] = ()
     keys: Keys = Keys()
