@@ -24,6 +24,7 @@ from proxy.edge.exchange import Edge
 from proxy.edge.explain import explain_routes
 from proxy.edge.passthrough import Forward
 from proxy.edge.routes import Extras, build_routes
+from proxy.edge.triage import triage_routes
 from proxy.judge.build import Around, Judges
 from proxy.judge.fused import TurnJudge
 from proxy.judge.wording import load_wordings
@@ -45,6 +46,7 @@ from proxy.state.memory import MemoryStore, Store
 from proxy.tools.lexical import build_lexical
 from proxy.tools.semantic import Semantic, has_semantic
 from proxy.turn import Crew, Turn
+from proxy.triage.build import History, build_triage
 from proxy.upstream.aiohttp_transport import AiohttpTransport
 from proxy.upstream.httpx_transport import HttpxTransport
 from proxy.upstream.litellm_adapter import LitellmTransport
@@ -99,7 +101,13 @@ def build_gateway(
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
     dispatch = Dispatch(settings.upstream, ways, tracer if settings.tracing.enabled else None)
     adviser = _make_adviser(settings, judges, background, store)
-    turn = Turn(Crew(Drafter(settings, shelf, store, adviser), dispatch, ledger, metrics))
+    spawn = background.spawn
+    triage = build_triage(
+        settings,
+        History(judges.default, store, ways, ledger.record, spawn, metrics.registry, os.environ),
+    )
+    drafter = Drafter(settings, shelf, store, adviser)
+    turn = Turn(Crew(drafter, dispatch, ledger, metrics, triage=triage))
     door = Door(RingKeys(ring))
     edge = Edge(settings.server, door, Gate(), metrics, log, limiter)
     forward = Forward(settings, ways, targets, ledger)
@@ -109,6 +117,7 @@ def build_gateway(
     routes = [
         *admin_routes(edge, ledger),
         *explain_routes(edge, turn.explain),
+        *triage_routes(edge, triage.explain),
         *decision_routes(edge, judges, forward, serving),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes, _make_lifespan(parts)))

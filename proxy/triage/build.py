@@ -25,7 +25,7 @@ from proxy.upstream.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class History:
     """What triage works with; `ways` reaches upstreams by kind of target."""
 
     judge: Judge
@@ -37,7 +37,7 @@ class Near:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_triage(settings: Settings, near: Near) -> Conduct:
+def build_triage(settings: Settings, near: History) -> Conduct:
     """Triage of a deployment. Raises ConfigError for a writer that cannot be reached."""
     own = settings.triage
     staff = Staff(_make_decider(settings, near.judge), _make_writer(settings, near))
@@ -60,7 +60,7 @@ def _make_decider(settings: Settings, judge: Judge) -> Decider | None:
     return BuiltInDecider() if settings.triage.embedded else None
 
 
-def _make_writer(settings: Settings, near: Near) -> Writer | None:
+def _make_writer(settings: Settings, near: History) -> Writer | None:
     own = settings.triage.writer
     if own.model is None:
         return None
