@@ -51,6 +51,12 @@ class Opened:
         return self.triage is not None and self.triage.recallable
 
 
+def reopen(opened: Opened, body: bytes) -> Opened:
+    """The same request with another body, which is the client's with something of ours in it."""
+    request = replace(opened.request, body=body)
+    return replace(opened, request=request, envelope=open_envelope(body))
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A request whose tools are deferred.
@@ -143,7 +149,8 @@ class Drafter:
             _Predictor(toolbox, advice, predicts, forced),
             {position: memento.discovered for position, memento in mementos.items()},
         )
-        if not arrangement.pool and not opened.recalls:
+        whole = len(arrangement.eager) == len(toolbox.split.eager) + len(toolbox.deferrable)
+        if whole and not opened.recalls:
             return pass_as_is(ALL_KEPT, len(toolbox.catalogue.tools))
         edits = _edit_messages(messages, links, mementos, toolbox, arrangement)
         brief = Brief(
@@ -251,7 +258,7 @@ def _reason_to_keep(toolbox: Toolbox, history: History, choice: Choice) -> str |
         ("prefill", history.prefill),
         ("functions", history.legacy),
         ("tool_choice", choice.kind == "unknown"),
-        ("tool_choice", choice.kind == "named" and choice.names[0] not in known),
+        ("tool_choice", not known.issuperset(choice.names)),
     )
     return next((reason for reason, holds in checks if holds), None)
 
@@ -269,9 +276,7 @@ def _count(raw: memoryview) -> int:
         return 0
 
 
-def _weave(
-    opened: Opened, envelope: Envelope, edits: Mapping[int, Edit], *, frozen: bool
-) -> bytes:
+def _weave(opened: Opened, envelope: Envelope, edits: Mapping[int, Edit], *, frozen: bool) -> bytes:
     """The messages that go up: hidden ones put in, and old ones as triage has them."""
     if opened.triage is None:
         return weave_messages(envelope.raw("messages") or b"[]", edits)
@@ -330,8 +335,10 @@ def list_decisions(draft: Draft) -> list[Decision]:
     decisions = []
     for tool in draft.toolbox.catalogue.tools:
         fate, reason = fates.get(tool.name, ("deferred", "listed"))
-        if tool.name in reasons or tool.name not in draft.arrangement.pool:
-            fate, reason = "kept", reasons.get(tool.name, tool.kind)
+        if tool.name in reasons:
+            fate, reason = "kept", reasons[tool.name]
+        elif tool.name not in draft.arrangement.pool:
+            reason = "not allowed"
         decisions.append(Decision(tool.name, fate, reason, scores.get(tool.name)))
     return decisions
 

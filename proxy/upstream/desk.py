@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 import orjson
 import xxhash
 
+from proxy.plan.chain import read_text
 from proxy.plan.envelope import Envelope, extend_array
 from proxy.stream.collect import Answer, Call
 from proxy.tools.choice import narrow_allowed
 from proxy.tools.search import Query, parse_arguments, search
+from proxy.tools.tokens import estimate_tokens
 from proxy.upstream.brief import Brief
 from proxy.upstream.fate import Fate, Fates, Ruling
 from proxy.wire import JSONObject
@@ -19,6 +21,8 @@ MAX_DECLARED = 128
 MIN_GROWTH_BYTES = 256 * 1024
 """Hidden messages may always grow to this size; only beyond it the growth factor counts."""
 
+LIMITS = ("max_tokens", "max_completion_tokens")
+"""Where a client says how long an answer may get."""
 SAID = ("content", "refusal", "audio", "images")
 """Fields of a message in which a model answers."""
 
@@ -121,6 +125,7 @@ class Desk:
             "messages": extend_array(brief.messages, hidden),
             "usher": None,
             **self._choice_change(tools),
+            **self._limit_change(),
         }
         if brief.model is not None:
             changes["model"] = orjson.dumps(brief.model)
@@ -249,6 +254,24 @@ class Desk:
         self._retried_empty = True
         self.close()
         return answer.complete
+
+    def _limit_change(self) -> dict[str, bytes | None]:
+        """What is left of the client's limit when it has read text of hidden rounds already."""
+        envelope = self.brief.envelope
+        said = sum(len(read_text(message.get("content"))) for message in self._narration())
+        spent = estimate_tokens(said)
+        limits = {field: envelope.get(field) for field in LIMITS if spent and field in envelope}
+        return {
+            field: b"%d" % max(1, limit - spent)
+            for field, limit in limits.items()
+            if type(limit) is int
+        }
+
+    def _narration(self) -> Iterable[JSONObject]:
+        """The hidden messages whose text the client has seen."""
+        if self.brief.hold_text:
+            return ()
+        return (message for message in self.parked.before if message.get("role") == "assistant")
 
     def _choice_change(self, tools: bytes) -> dict[str, bytes | None]:
         """What becomes of `tool_choice`, so that it never speaks of a tool that is not declared."""

@@ -108,7 +108,9 @@ def _settings(prediction: str, deferral: dict[str, object]) -> Settings:
 
 def play(*deltas: JSONObject, reason: str | None = "tool_calls", **chunk: object) -> Prepared:
     """An event stream of those deltas and a finish; `chunk` are more fields of each event."""
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[JSONObject] = [
+        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
+    ]
     if reason is not None:
         choices.append({"index": 0, "delta": {}, "finish_reason": reason})
     chunks: list[JSONObject] = [{"id": "x", "choices": [choice], **chunk} for choice in choices]
