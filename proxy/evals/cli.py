@@ -97,7 +97,7 @@ def learn_adapter(folders: Sets, out: Out) -> None:
 
 def vectors_file(environ: Mapping[str, str]) -> Path:
     """Where sentence vectors are kept between runs."""
-    return data_folder(environ) / "vectors.bin"
+    return data_folder(environ) / "vectors"
 
 
 def show(figures: JSONObject, *, as_json: bool) -> None:

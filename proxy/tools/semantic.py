@@ -80,6 +80,11 @@ class Semantic:
             return index, _done()
         return index, self._worker.submit(self._improve, index, lexical)
 
+    def settle(self, seconds: float) -> None:
+        """Wait until all vectors that were asked for are there; raises TimeoutError otherwise."""
+        if not self._failed:
+            self._worker.submit(lambda: None).result(seconds)
+
     def close(self) -> None:
         """Drop what waits and end the worker after the text it is at."""
         self._failed = True

@@ -63,6 +63,13 @@ def test_building_does_not_wait(semantic: Semantic) -> None:
     assert index.documents[index.rank("send an email", 1)[0].position].name == "mail_send"
 
 
+def test_settling_waits_for_what_was_asked(semantic: Semantic) -> None:
+    """A demonstration can wait until meaning counts."""
+    index = semantic.build(DOCUMENTS)
+    semantic.settle(10)
+    assert index.score("明日の天気は？").closeness is not None
+
+
 def test_an_empty_catalogue_stays_empty(semantic: Semantic) -> None:
     """There is nothing to compute for no tools."""
     index, done = semantic.start([])
