@@ -25,7 +25,9 @@ def write_bodies(folder: Path) -> dict[str, Path]:
         "long": lambda: {"model": "gpt-4o-mini", "messages": history(200), "tools": load_tools()},
         "real": lambda: _chat(ASK, tools=load_tools()),
         "real_stream": lambda: _chat(ASK, tools=load_tools(), stream=True),
-        "real_paced": lambda: _chat(f"{ASK} pace=10000 events=100", tools=load_tools(), stream=True),
+        "real_paced": lambda: _chat(
+            f"{ASK} pace=10000 events=100", tools=load_tools(), stream=True
+        ),
         "large": lambda: _chat(ASK, tools=large_tools()),
         "ten_thousand": lambda: _chat(ASK, tools=many_tools(10_000)),
     }
@@ -45,11 +47,15 @@ def history(messages: int) -> list[JSON]:
                 said.append({"role": "user", "content": f"{ASK} ({number})"})
             case 1:
                 call = {"name": "lookup", "arguments": f'{{"number":{number}}}'}
-                said.append({
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"id": f"call_{number}", "type": "function", "function": call}],
-                })
+                said.append(
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [
+                            {"id": f"call_{number}", "type": "function", "function": call}
+                        ],
+                    }
+                )
             case 2:
                 result = {"role": "tool", "tool_call_id": f"call_{number - 1}"}
                 said.append({**result, "content": "Nothing was found under that number. " * 8})

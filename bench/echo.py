@@ -1,4 +1,4 @@
-"""A request comes in; the same small answer goes out: the floor under everything that is measured."""
+"""A request comes in, the same small answer goes out: the floor under what is measured."""
 
 import argparse
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,7 @@ from proxy.tools.semantic import Semantic, has_semantic
 from proxy.turn import Crew, Turn
 from proxy.triage.build import History, build_triage
 from proxy.upstream.aiohttp_transport import AiohttpTransport
+from proxy.upstream.h1_transport import H1Transport
 from proxy.upstream.httpx_transport import HttpxTransport
 from proxy.upstream.litellm_adapter import LitellmTransport
 from proxy.upstream.standin import StandinTransport
@@ -219,10 +220,16 @@ def _make_adviser(
     return Adviser(judges.default, turn_judge, own.tool_selection, store)
 
 
+_OPENAI: Mapping[str, Callable[[], Transport]] = {
+    "aiohttp": AiohttpTransport,
+    "h1": H1Transport,
+    "httpx": HttpxTransport,
+}
+
+
 def _make_transports(settings: Settings) -> dict[str, Transport]:
-    fast = settings.upstream.transport == "aiohttp"
     return {
-        "openai": AiohttpTransport() if fast else HttpxTransport(),
+        "openai": _OPENAI[settings.upstream.transport](),
         "litellm": LitellmTransport(),
         "standin": StandinTransport(),
     }

@@ -1,15 +1,16 @@
-"""Both transports on both event loops, each closed after its test."""
+"""All transports on both event loops, each closed after its test."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from proxy.upstream.aiohttp_transport import AiohttpTransport
+from proxy.upstream.h1_transport import H1Transport
 from proxy.upstream.httpx_transport import HttpxTransport
 from proxy.upstream.transport import Transport
 
 
-@pytest.fixture(params=[AiohttpTransport, HttpxTransport], ids=["aiohttp", "httpx"])
+@pytest.fixture(params=[AiohttpTransport, H1Transport, HttpxTransport], ids=["aiohttp", "h1", "httpx"])
 async def transport(request: pytest.FixtureRequest) -> AsyncIterator[Transport]:
     chosen: Transport = request.param()
     yield chosen
