@@ -45,8 +45,8 @@ from proxy.shelf import Shelf
 from proxy.state.memory import MemoryStore, Store
 from proxy.tools.lexical import build_lexical
 from proxy.tools.semantic import Semantic, has_semantic
-from proxy.turn import Crew, Turn
 from proxy.triage.build import History, build_triage
+from proxy.turn import Crew, Turn
 from proxy.upstream.aiohttp_transport import AiohttpTransport
 from proxy.upstream.h1_transport import H1Transport
 from proxy.upstream.httpx_transport import HttpxTransport
