@@ -80,6 +80,28 @@ def test_named_tools_are_always_loaded() -> None:
 
 
 @pytest.mark.item("prediction/mention-in-word")
+@pytest.mark.item("prediction/mention-case")
+def test_a_mention_may_be_written_in_any_case() -> None:
+    """MAIL_SEND is mail_send."""
+    assert _predict("please use MAIL_SEND").mentioned == ("mail_send",)
+
+
+@pytest.mark.item("prediction/shared-word")
+def test_one_word_of_eight_servers_loads_no_more_than_the_widest() -> None:
+    """A word that every server has a tool for is no mention, and never a flood."""
+    servers = [Document(f"s{n}__search", f"s{n}", f"Search source{n}.", None) for n in range(8)]
+    index = build_lexical([*servers, *DOCUMENTS])
+    predicted = predict(index, Cue("search", "", "", (), ()), Prediction(), {})
+    assert predicted.mentioned == ()
+    assert len(predicted.names) <= Prediction().widest
+
+
+@pytest.mark.item("prediction/empty-message")
+def test_an_empty_message_predicts_nothing() -> None:
+    """Without words there is nothing to foresee, whatever was said before."""
+    assert _predict("", assistant="Shall I store the secret in the key vault?").names == ()
+
+
 def test_a_name_inside_a_longer_word_is_no_mention() -> None:
     """Only whole identifiers count as mentions."""
     assert _predict("open my_mail_sender").mentioned == ()
