@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,7 @@ from proxy.state.memory import MemoryStore, Store
 from proxy.tools.lexical import build_lexical
 from proxy.tools.semantic import Semantic, has_semantic
 from proxy.triage.build import History, build_triage
+from proxy.triage.conduct import Conduct
 from proxy.turn import Crew, Turn
 from proxy.upstream.aiohttp_transport import AiohttpTransport
 from proxy.upstream.h1_transport import H1Transport
@@ -58,7 +59,10 @@ from proxy.upstream.transport import Transport
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A gateway that is ready to be served."""
+    """A gateway that is ready to be served.
+
+    `settle` waits for so many seconds for work beside answers, and then ends it.
+    """
 
     app: Starlette
     gate: Gate
@@ -66,6 +70,8 @@ class Gateway:
     ledger: Ledger
     metrics: Metrics
     ring: KeyRing
+    triage: Conduct
+    settle: Callable[[float], Awaitable[None]]
 
 
 def build_gateway(
@@ -122,7 +128,7 @@ def build_gateway(
         *decision_routes(edge, judges, forward, serving),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes, _make_lifespan(parts)))
-    return Gateway(app, edge.gate, turn, ledger, metrics, ring)
+    return Gateway(app, edge.gate, turn, ledger, metrics, ring, triage, background.drain)
 
 
 @dataclass(frozen=True, slots=True)
