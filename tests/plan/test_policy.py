@@ -46,6 +46,15 @@ def test_a_wrong_wish_is_refused_by_name(
     assert caught.value.param == param
 
 
+def test_the_key_of_the_door_is_no_wish() -> None:
+    """A caller whose Authorization is the provider's has its gateway key in x-usher-key."""
+    headers: Headers = [(b"X-Usher-Key", b"sk-usher-1"), (b"x-usher-keep", b"a")]
+    policy = read_policy(_SETTINGS, headers, None)
+    assert policy.keep == ("a",)
+    with pytest.raises(BadRequest):
+        read_policy(_SETTINGS, [], {"key": "sk-usher-1"})
+
+
 def test_every_wish_is_understood() -> None:
     """All documented options reach the policy."""
     policy = read_policy(
