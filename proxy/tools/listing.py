@@ -113,6 +113,11 @@ def _required(schema: bytes | None) -> str:
     return f"({', '.join(names)})"
 
 
+def mark_breakpoint(tool: bytes) -> bytes:
+    """The tool with the mark up to which a provider caches; the same bytes every time."""
+    return tool[:-1] + b',"cache_control":{"type":"ephemeral"}}'
+
+
 def search_tool(name: str, listing: str) -> bytes:
     """The search tool as the upstream receives it: the same bytes for the same catalogue."""
     queries = {"type": "array", "items": {"type": "string"}, "description": QUERIES}
@@ -124,7 +129,6 @@ def search_tool(name: str, listing: str) -> bytes:
             "limit": {"type": "integer"},
         },
         "required": ["queries"],
-        "additionalProperties": False,
     }
     function = {
         "name": name,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from proxy.settings import Prediction
 from proxy.tools.query import WEAK_TERMS
-from proxy.tools.rank import Index, Scores, select
+from proxy.tools.rank import Document, Hit, Index, Scores, select
 from proxy.tools.smalltalk import is_consent, is_small_talk
 from proxy.tools.text import sentences, words
+from proxy.tools.tokens import estimate_tokens
 
 PREVIOUS, ASSISTANT = 0.4, 0.3
 """Weight of the previous user message and of the last reply beside a newest message of no words."""
@@ -20,6 +21,8 @@ TEMPERATURE, MASS = 0.7, 0.9
 """Softmax over scores in standard deviations: the shortlist ends where it reaches this mass."""
 LEAST_NEED, COVERAGE_NEED = 0.275, 0.2
 """Below this closeness + 0.2 · coverage a message needs no tool of the catalogue."""
+ROUND_TOKENS = 3_000
+"""What a search round costs; a schema of many tokens must be likelier than a small one."""
 CONSIDERED = 32
 """So many leaders share the probability."""
 _JOINT = re.compile(
@@ -61,19 +64,24 @@ def predict(index: Index, cue: Cue, settings: Prediction, usage: Mapping[str, in
     silence = _reason_to_abstain(index, cue) if settings.abstain else ""
     if silence:
         return Predicted(mentioned, {}, mentioned, "mentioned" if mentioned else silence)
-    chances = _weigh_leaders(order(index, cue, settings, usage))
+    chances = _weigh_leaders(_rank(index, cue, settings, usage))
     if not chances:
         return Predicted(mentioned, {}, mentioned, "mentioned" if mentioned else "no match")
-    count, reason = _cut(list(chances.values()), settings)
-    names = tuple(dict.fromkeys([*mentioned, *list(chances)[:count]]))
-    scores = {name: round(chance, 4) for name, chance in list(chances.items())[:count]}
-    return Predicted(names, scores, mentioned, reason)
+    count, reason = _cut([chance for _, chance in chances], settings)
+    chosen = _drop_costly([(index.documents[at], chance) for at, chance in chances[:count]])
+    scores = {tool.name: round(chance, 4) for tool, chance in chosen}
+    return Predicted(tuple(dict.fromkeys([*mentioned, *scores])), scores, mentioned, reason)
 
 
 def order(
     index: Index, cue: Cue, settings: Prediction, usage: Mapping[str, int]
 ) -> list[tuple[str, float]]:
     """The leading tools that were not called yet, with scores in standard deviations."""
+    hits = _rank(index, cue, settings, usage)
+    return [(index.documents[hit.position].name, hit.score) for hit in hits]
+
+
+def _rank(index: Index, cue: Cue, settings: Prediction, usage: Mapping[str, int]) -> list[Hit]:
     documents = index.documents
     values = _add_texts(index, cue) if documents else []
     top = max(values, default=0.0)
@@ -89,8 +97,7 @@ def order(
             values[position] += settings.usage_weight * math.log1p(usage[tool.name])
         if tool.name in called:
             values[position] = 0.0
-    hits = select(values, CONSIDERED, index.twins)
-    return [(documents[hit.position].name, hit.score) for hit in hits]
+    return select(values, CONSIDERED, index.twins)
 
 
 def _reason_to_abstain(index: Index, cue: Cue) -> str:
@@ -143,12 +150,25 @@ def _standardise(scores: Scores) -> Sequence[float]:
     return [(value - mean) / spread if value else 0.0 for value in scores.values]
 
 
-def _weigh_leaders(ranked: Sequence[tuple[str, float]]) -> dict[str, float]:
+def _weigh_leaders(hits: Sequence[Hit]) -> list[tuple[int, float]]:
     """Scores to probabilities among the leaders, by softmax."""
-    best = ranked[0][1] if ranked else 0.0
-    odds = {name: math.exp((score - best) / TEMPERATURE) for name, score in ranked}
-    total = sum(odds.values())
-    return {name: chance / total for name, chance in odds.items()}
+    best = hits[0].score if hits else 0.0
+    odds = [math.exp((hit.score - best) / TEMPERATURE) for hit in hits]
+    total = sum(odds)
+    return [(hit.position, odd / total) for hit, odd in zip(hits, odds, strict=True)]
+
+
+def _drop_costly(leaders: Sequence[tuple[Document, float]]) -> list[tuple[Document, float]]:
+    """Keep the first, and of the others those whose chance is worth their schema's tokens."""
+    return [
+        (tool, chance)
+        for place, (tool, chance) in enumerate(leaders)
+        if not place or chance * ROUND_TOKENS >= _tokens(tool)
+    ]
+
+
+def _tokens(tool: Document) -> int:
+    return estimate_tokens(len(tool.description) + len(tool.parameters or b""))
 
 
 def _cut(chances: Sequence[float], settings: Prediction) -> tuple[int, str]:

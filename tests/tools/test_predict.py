@@ -67,6 +67,14 @@ def test_an_unclear_ranking_is_cut() -> None:
     assert (len(predicted.names), predicted.reason) == (3, "unclear")
 
 
+def test_a_long_schema_must_be_likelier() -> None:
+    """A tool of five thousand tokens does not travel along on a slight chance."""
+    huge = Document("kv_secret_set", "", "Store a secret in a key vault.", b" " * 24_000)
+    index = build_lexical([DOCUMENTS[0], huge, *DOCUMENTS[3:]])
+    cue = Cue("read a secret of some key vault", "", "", (), ())
+    assert predict(index, cue, Prediction(), {}).names == ("kv_secret_get",)
+
+
 def test_far_from_every_tool_means_none() -> None:
     """A message that means nothing like any tool gets none."""
     assert _cut([5.0], closeness=0.1).reason == "no tool needed"
