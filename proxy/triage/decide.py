@@ -108,7 +108,7 @@ class JudgedDecider:
             if answer is not None and answer.calibration != "embedded"
         }
         if not counted:
-            return Ruled(failure=f"judge: {verdict.failure or 'no answer'}")
+            return Ruled(failure=f"judge: {verdict.failure or 'only what is built in answered'}")
         return Ruled([self._rule(c, counted.get(name)) for name, c in asked.items()])
 
     def _question(self, name: str) -> Choice:
