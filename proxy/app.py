@@ -22,11 +22,13 @@ from proxy.edge.auth import Door, RingKeys
 from proxy.edge.decisions import decision_routes
 from proxy.edge.exchange import Edge
 from proxy.edge.explain import explain_routes
+from proxy.edge.memory import memory_routes
 from proxy.edge.passthrough import Forward
 from proxy.edge.routes import Extras, build_routes
 from proxy.edge.triage import triage_routes
 from proxy.judge.build import Around, Judges
-from proxy.judge.fused import TurnJudge
+from proxy.judge.embedded import Model
+from proxy.judge.fused import GATE_MODEL, TurnJudge
 from proxy.judge.wording import load_wordings
 from proxy.keys.budget import month_start
 from proxy.keys.keyfile import key_path
@@ -37,6 +39,8 @@ from proxy.ledger.prices import Prices
 from proxy.ledger.spans import call_span, turn_span
 from proxy.ledger.store import Ledger
 from proxy.ledger.tally import Tally
+from proxy.memory.gate.model import load_gate
+from proxy.memory.near import Near, Remembered
 from proxy.observe.log import configure
 from proxy.observe.metrics import Metrics
 from proxy.observe.trace import NoTracer, Tracer, open_tracer
@@ -96,7 +100,8 @@ def build_gateway(
     ring = open_ring(settings, data)
     log = configure(settings.log)
     background = Background(log)
-    judges = Judges(settings, Around(ways, prices, ledger.record, log, os.environ))
+    models = _make_gate(settings, log)
+    judges = Judges(settings, Around(ways, prices, ledger.record, log, os.environ, models))
     targets = Targets(settings)
     semantic = _make_semantic(settings, data, log)
     shelf = Shelf(
@@ -107,24 +112,32 @@ def build_gateway(
     )
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
     dispatch = Dispatch(settings.upstream, ways, tracer if settings.tracing.enabled else None)
-    adviser = _make_adviser(settings, judges, background, store)
+    turn_judge = _make_turn_judge(settings, judges, background)
+    adviser = _make_adviser(settings, judges, turn_judge, store)
     spawn = background.spawn
+    remembered = _make_memory(
+        settings, Near(data, ways, turn_judge, store, spawn, ledger.record, log, os.environ)
+    )
+    service = remembered.service if remembered else None
     triage = build_triage(
         settings,
         History(judges.default, store, ways, ledger.record, spawn, metrics.registry, os.environ),
     )
     drafter = Drafter(settings, shelf, store, adviser)
-    turn = Turn(Crew(drafter, dispatch, ledger, metrics, triage=triage))
+    turn = Turn(Crew(drafter, dispatch, ledger, metrics, service, triage))
     door = Door(RingKeys(ring))
     edge = Edge(settings.server, door, Gate(), metrics, log, limiter)
     forward = Forward(settings, ways, targets, ledger)
 
-    parts = _Parts(settings, ways, ledger, limiter, ring, metrics, background, semantic, tracer)
+    parts = _Parts(
+        settings, ways, ledger, limiter, ring, metrics, background, semantic, tracer, remembered
+    )
     serving = settings.classification.serve_timeout_ms / 1000
     routes = [
         *admin_routes(edge, ledger),
         *explain_routes(edge, turn.explain),
         *triage_routes(edge, triage.explain),
+        *(memory_routes(edge, remembered, settings) if remembered else ()),
         *decision_routes(edge, judges, forward, serving),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes, _make_lifespan(parts)))
@@ -144,6 +157,7 @@ class _Parts:
     background: Background
     semantic: Semantic | None
     tracer: Tracer
+    remembered: Remembered | None = None
 
 
 def _make_lifespan(parts: _Parts) -> Lifespan[Starlette]:
@@ -160,6 +174,8 @@ def _make_lifespan(parts: _Parts) -> Lifespan[Starlette]:
             for watch in watches:
                 watch.cancel()
         await parts.background.drain(parts.settings.server.drain_seconds)
+        if parts.remembered is not None:
+            await parts.remembered.bank.aclose()
         if parts.semantic is not None:
             await asyncio.to_thread(parts.semantic.close)
         for transport in parts.ways.values():
@@ -214,16 +230,41 @@ def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) ->
     return Semantic(data / "vectors", lambda reason: log.warning("semantic_off", reason=reason))
 
 
+def _make_turn_judge(
+    settings: Settings, judges: Judges, background: Background
+) -> TurnJudge | None:
+    """Who judges what users say, when anybody wants to know."""
+    own = settings.classification
+    if settings.memory.mode == "off" and not (own.enabled and own.tool_selection.enabled):
+        return None
+    folder = Path(own.questions) if own.questions else None
+    return TurnJudge(judges.default, own, load_wordings(folder), background.spawn)
+
+
 def _make_adviser(
-    settings: Settings, judges: Judges, background: Background, store: Store
+    settings: Settings, judges: Judges, turn_judge: TurnJudge | None, store: Store
 ) -> Adviser | None:
     """Who asks the judge about tools, when that is wanted."""
     own = settings.classification
-    if not own.enabled or not own.tool_selection.enabled:
+    if turn_judge is None or not own.enabled or not own.tool_selection.enabled:
         return None
-    folder = Path(own.questions) if own.questions else None
-    turn_judge = TurnJudge(judges.default, own, load_wordings(folder), background.spawn)
     return Adviser(judges.default, turn_judge, own.tool_selection, store)
+
+
+def _make_memory(settings: Settings, near: Near) -> Remembered | None:
+    """Memory, when it is on: only then is its store's library loaded."""
+    if settings.memory.mode == "off":
+        return None
+    from proxy.memory.build import build_memory  # noqa: PLC0415 - SQLAlchemy: 0.3 s, 25 MB
+
+    return build_memory(settings, near)
+
+
+def _make_gate(settings: Settings, log: FilteringBoundLogger) -> Mapping[str, Model]:
+    """The built-in answer to whether something is to be remembered."""
+    if settings.memory.mode == "off":
+        return {}
+    return {GATE_MODEL: load_gate(lambda reason: log.warning("gate_lexical", reason=reason))}
 
 
 _OPENAI: Mapping[str, Callable[[], Transport]] = {

@@ -6,6 +6,8 @@ from proxy.account import REQUEST_ID, Account
 from proxy.dispatch import Dispatch
 from proxy.draft import Draft, Drafter
 from proxy.facts import content_type, facts_of, outcome_of
+from proxy.memory.session import Session
+from proxy.memory.telling import precede
 from proxy.plan.chain import extend_chain
 from proxy.plan.exchange import Reply
 from proxy.plan.weave import Memento
@@ -24,34 +26,51 @@ class Host:
     """The turn around its rounds: what they send, report, remember and explain."""
 
     def __init__(
-        self, draft: Draft, dispatch: Dispatch, drafter: Drafter, account: Account
+        self,
+        draft: Draft,
+        dispatch: Dispatch,
+        drafter: Drafter,
+        account: Account,
+        session: Session | None = None,
     ) -> None:
-        self._draft = draft
+        self.session = session
+        self._told: list[JSONObject] = []
+        self.draft = draft
         self._dispatch = dispatch
         self._drafter = drafter
-        self._account = account
+        self.account = account
         self.desk = Desk(draft.brief)
 
     async def send(self, body: bytes) -> UpstreamResponse:
         """Makes the next round's call."""
-        return await self._dispatch.send(self._draft.opened, body, self.desk.round + 1)
+        return await self._dispatch.send(self.draft.opened, body, self.desk.round + 1)
 
     def report(self, report: Report) -> None:
         """Books a call."""
-        self._account.enter(report)
+        self.account.enter(report)
 
     async def finish(self, spoken: Spoken) -> None:
         """Books the turn and keeps what the client's next request will lack."""
-        self._account.discover(self.desk.discovered)
-        self._draft.toolbox.usage.update(call.name for call in spoken.calls)
+        self.account.discover(self.desk.discovered)
+        self.draft.toolbox.usage.update(call.name for call in spoken.calls)
         await self._remember(spoken)
-        self._account.close("ok", spoken)
+        if self.session is not None:
+            self._told = await self.session.join()
+        self.account.close("ok", spoken)
 
     def facts(self) -> JSONObject | None:
-        """The plan, for a client that asked for it."""
-        if not self._draft.opened.policy.explain:
-            return None
-        return {"usher": {**self._account.plan.describe(), "rounds": self.desk.round}}
+        """The plan, for a client that asked for it, and what became of a wish to remember."""
+        facts: JSONObject = {}
+        if self.draft.opened.policy.explain:
+            facts = {**self.account.plan.describe(), "rounds": self.desk.round}
+        if self._told:
+            facts["memory"] = self._told
+        return {"usher": facts} if facts else None
+
+    def leave(self) -> None:
+        """The reply is over: what memory could not tell in time is told with the next one."""
+        if self.session is not None:
+            self.session.give_back()
 
     async def _remember(self, spoken: Spoken) -> None:
         message: JSONObject = {"role": "assistant", "content": spoken.text}
@@ -64,42 +83,51 @@ class Host:
             message=parked.message,
             after=tuple(parked.after),
         )
-        tenant = self._draft.opened.request.caller.tenant
-        await self._drafter.remember(tenant, extend_chain(self._draft.link, message), memento)
+        tenant = self.draft.opened.request.caller.tenant
+        await self._drafter.remember(tenant, extend_chain(self.draft.link, message), memento)
 
 
-async def converse(draft: Draft, dispatch: Dispatch, drafter: Drafter, account: Account) -> Reply:
+async def converse(
+    draft: Draft,
+    dispatch: Dispatch,
+    drafter: Drafter,
+    account: Account,
+    session: Session | None = None,
+) -> Reply:
     """The reply, which is a stream when the client asked for one and the upstream gave one.
 
     Raises UpstreamError when there is none.
     """
-    host = Host(draft, dispatch, drafter, account)
+    host = Host(draft, dispatch, drafter, account, session)
     rounds = Rounds(host.desk, host)
     overhead = (time.perf_counter() - account.clock) * 1000
     try:
         first = await rounds.open()
         account.adopt(first.headers)
         if draft.brief.stream and _is_stream(first):
-            return _stream(rounds, first, draft, account, overhead)
+            return _stream(rounds, first, host, overhead)
         completed = await rounds.complete(first)
     except BaseException as error:
         account.close(outcome_of(error))
+        host.leave()
         raise
+    host.leave()
     account.close("ok" if completed.spoken else f"http_{completed.status}")
     return _whole(completed, account, host.desk.round, overhead)
 
 
-def _stream(
-    rounds: Rounds, first: UpstreamResponse, draft: Draft, account: Account, overhead: float
-) -> Reply:
+def _stream(rounds: Rounds, first: UpstreamResponse, host: Host, overhead: float) -> Reply:
     async def end(outcome: str) -> None:
         rounds.abandon(outcome)
-        account.close("failed" if outcome == "ok" else outcome)
+        host.account.close("failed" if outcome == "ok" else outcome)
+        host.leave()
         await first.aclose()
 
     headers = response_headers(first.headers, altered=True)
-    headers.extend(facts_of(account.plan, overhead))
-    chunks = rounds.stream(first, _make_splicer(draft))
+    headers.extend(facts_of(host.account.plan, overhead))
+    chunks = rounds.stream(first, _make_splicer(host.draft))
+    if host.session is not None:
+        chunks = precede(chunks, host.session)
     return Reply(first.status, headers, Watched(chunks, end), pings=True)
 
 

@@ -19,7 +19,7 @@ from proxy.state.memory import Store
 from proxy.tools.arrange import Arrangement, Wishes, arrange
 from proxy.tools.bridge import bridge_message
 from proxy.tools.choice import Choice, read_choice
-from proxy.tools.delivery import choose_delivery, speculates
+from proxy.tools.delivery import choose_delivery, speculates, takes_breakpoint
 from proxy.tools.history import Asked, Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
@@ -144,7 +144,12 @@ class Drafter:
             toolbox,
             history,
             Wishes(
-                choice, self._keep(opened), delivery, settings.max_surfaced, settings.eager_chars
+                choice,
+                self._keep(opened),
+                delivery,
+                settings.max_surfaced,
+                settings.eager_chars,
+                takes_breakpoint(settings, opened.model, opened.request.body),
             ),
             _Predictor(toolbox, advice, predicts, forced),
             {position: memento.discovered for position, memento in mementos.items()},

@@ -10,6 +10,8 @@ from proxy.dispatch import Dispatch
 from proxy.draft import Opened
 from proxy.errors import StreamTruncated
 from proxy.facts import content_type, facts_of, outcome_of
+from proxy.memory.session import Session
+from proxy.memory.telling import tell
 from proxy.plan.exchange import Reply
 from proxy.stream.meter import Meter
 from proxy.stream.watched import Watched
@@ -19,20 +21,24 @@ from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import Headers
 
 
-async def forward(dispatch: Dispatch, opened: Opened, account: Account) -> Reply:
+async def forward(
+    dispatch: Dispatch, opened: Opened, account: Account, session: Session | None = None
+) -> Reply:
     """The upstream's own reply; its usage is read as it goes by and booked at its end.
 
-    Raises UpstreamError when there is none.
+    A `session` that has something to tell adds it at the end. Raises UpstreamError when there is
+    no reply.
     """
+    telling = session if session is not None and session.live else None
     overhead = (time.perf_counter() - account.clock) * 1000
     try:
-        response = await dispatch.send(opened, plain_body(opened))
+        response = await dispatch.send(opened, plain_body(opened), 1 if telling else 0)
     except BaseException as error:
         account.enter_single(outcome_of(error))
         account.close(outcome_of(error))
         raise
     account.adopt(response.headers)
-    headers = response_headers(response.headers)
+    headers = response_headers(response.headers, altered=telling is not None)
     headers.extend(facts_of(account.plan, overhead))
     meter = Meter(content_type(response.headers))
 
@@ -41,11 +47,15 @@ async def forward(dispatch: Dispatch, opened: Opened, account: Account) -> Reply
             outcome = f"http_{response.status}"
         account.enter_single(outcome, *meter.read())
         account.close(outcome)
+        if telling is not None:
+            telling.give_back()
         await response.aclose()
 
     chunks = _metered(response, meter)
     if opened.triage is not None and opened.triage.hides_usage:
         chunks = hide_usage(chunks)
+    if telling is not None and response.status == 200:
+        chunks = tell(chunks, telling, content_type(response.headers))
     return Reply(response.status, headers, Watched(chunks, end))
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from proxy.judge_settings import Classification
+from proxy.memory_settings import Memory
 from proxy.triage_settings import Limits, Triage
 
 Mode = Literal["off", "observe", "on"]
@@ -113,6 +114,10 @@ class Deferral(Section):
     signed_models: tuple[str, ...] = Field(
         ("*gemini-3*", "*thinking*"),
         description="Models that sign reasoning before a call: no search is made in their name.",
+    )
+    cache_models: tuple[str, ...] = Field(
+        (),
+        description="Models that cache up to a `cache_control` mark: the search tool gets one.",
     )
     cache_price: float = Field(
         0.1, ge=0, le=1, description="Delivery auto: price of a cached token, 1 being full price."
@@ -248,6 +253,7 @@ class Settings(Section):
     deferral: Deferral = Deferral()
     prediction: Prediction = Prediction()
     classification: Classification = Classification()
+    memory: Memory = Memory()
     triage: Triage = Triage()
     limits: Limits = Limits()
     ledger: Ledger = Ledger()

@@ -1,6 +1,7 @@
 """One chat turn, from the client's bytes to the client's bytes: the page to read first.
 
 open   envelope, policy, target                                    proxy/draft.py
+memory who asks → their memories put in, their message judged         proxy/memory/service.py
 triage stored plan for this prefix → edited history                proxy/triage/conduct.py
 draft  history, toolbox, memory of hidden rounds → eager | tool_search | surfaced
 then   nothing to defer → forward: bytes up, bytes down            proxy/forward.py
@@ -16,11 +17,13 @@ from dataclasses import dataclass, replace
 from proxy.account import Account
 from proxy.converse import converse
 from proxy.dispatch import Dispatch
-from proxy.draft import Drafter, Opened
+from proxy.draft import Drafter, Opened, reopen
 from proxy.errors import UpstreamTimeout
 from proxy.facts import plan_of
 from proxy.forward import forward
 from proxy.ledger.store import Ledger
+from proxy.memory.service import Brought, MemoryService
+from proxy.memory.session import Session
 from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import ChatRequest, Reply
 from proxy.plan.plan import RequestPlan
@@ -37,6 +40,7 @@ class Crew:
     dispatch: Dispatch
     ledger: Ledger
     metrics: Metrics
+    memory: MemoryService | None = None
     triage: Conduct | None = None
 
 
@@ -63,18 +67,41 @@ class Turn:
             return _tell(await self._answer(opened, account), account)
 
     async def _answer(self, opened: Opened, account: Account) -> Reply:
+        session = await self._remember(opened)
+        if session is not None and session.body is not None:
+            opened = reopen(opened, session.body)
+        reply = await self._reply(opened, account, session)
+        if session is not None:
+            reply.headers.append((b"x-usher-memory", session.header()))
+        return reply
+
+    async def _remember(self, opened: Opened) -> Session | None:
+        """What memory makes of a request; None where there is none, or it isn't understood."""
+        if self._crew.memory is None or opened.envelope is None:
+            return None
+        brought = Brought(
+            opened.request,
+            opened.envelope,
+            opened.policy,
+            opened.target,
+            opened.model,
+            opened.user,
+        )
+        return await self._crew.memory.begin(brought)
+
+    async def _reply(self, opened: Opened, account: Account, session: Session | None) -> Reply:
         crew = self._crew
         if crew.triage is not None:
             opened = await self._triage(crew.triage, opened, account)
         draft = await crew.drafter.draft(opened)
         if isinstance(draft, RequestPlan):
             account.plan = draft
-            return await forward(crew.dispatch, opened, account)
+            return await forward(crew.dispatch, opened, account, session)
         account.plan = plan_of(draft)
         if opened.policy.deferral == "observe":
             account.plan = replace(account.plan, bypass="observe")
-            return await forward(crew.dispatch, opened, account)
-        return await converse(draft, crew.dispatch, crew.drafter, account)
+            return await forward(crew.dispatch, opened, account, session)
+        return await converse(draft, crew.dispatch, crew.drafter, account, session)
 
     async def _triage(self, triage: Conduct, opened: Opened, account: Account) -> Opened:
         """The request with the history that its conversation's plan leaves it."""

@@ -19,7 +19,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "events": ("attachment",),
     "explain": ("1", "true", "0", "false"),
 }
-_FREE = ("keep", "user-id", "conversation-id", "timeout")
+_FREE = ("keep", "user-id", "conversation-id", "app", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Policy:
     triage: str | None = None
     user_id: str | None = None
     conversation_id: str | None = None
+    app: str | None = None
     timeout: float | None = None
     events: str | None = None
     explain: bool = False
@@ -67,6 +68,7 @@ def read_policy(
         triage=asked.get("triage"),
         user_id=asked.get("user-id") or None,
         conversation_id=asked.get("conversation-id") or None,
+        app=asked.get("app") or None,
         timeout=_read_seconds(asked.get("timeout")),
         events=asked.get("events"),
         explain=asked.get("explain") in ("1", "true"),

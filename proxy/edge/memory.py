@@ -1,0 +1,286 @@
+"""A person's questions about their own memories come in over HTTP; JSON goes out.
+
+Who asks is found out as in a turn, by key or header. An admin key may name a tenant and a user.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import parse_qsl
+
+import orjson
+from starlette.routing import BaseRoute, Route
+
+from proxy.edge.admin import ALL_TENANTS
+from proxy.edge.asked import Asked
+from proxy.edge.endpoint import Endpoint
+from proxy.edge.exchange import Edge
+from proxy.errors import BadRequest, NotFound, UsherError
+from proxy.memory.change import Change, Delete, Origin, Outcome, Rename, Store
+from proxy.memory.near import Remembered
+from proxy.memory.principal import Absent, Claim, Principal, identify
+from proxy.memory.value import Refused, check_key, check_value
+from proxy.plan.exchange import Reply
+from proxy.plan.policy import read_policy
+from proxy.settings import Settings
+from proxy.tools.tokens import count_tokens
+from proxy.wire import JSON, JSONObject
+
+Answer = Callable[[Asked, Principal], Awaitable[Reply]]
+
+_QUOTED = re.compile(r'(?:W/)?"?(\d+)"?')
+_MOST_EVENTS = 500
+_MOST_IMPORTED = 1_000
+
+
+class Conflict(UsherError):
+    """Somebody else has changed it, or the name is taken."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "conflict"
+
+
+class Stale(Conflict):
+    """The revision of If-Match is not the one that is stored."""
+
+    status = 412
+    code = "precondition_failed"
+
+
+class MemoryApi:
+    """The answers; each sees the memories of one person only."""
+
+    def __init__(self, remembered: Remembered, settings: Settings) -> None:
+        self._bank = remembered.bank
+        self._recent = remembered.service.recent
+        self._settings = settings.memory
+        self._all = settings
+
+    def person(self, asked: Asked) -> Principal:
+        """Whose memories. Raises BadRequest when the request doesn't say."""
+        grant = asked.caller.grant
+        named = read_policy(self._all, asked.headers, None).user_id
+        user = named if grant is None else grant.speaks_for(named)
+        app = read_policy(self._all, asked.headers, None).app
+        if asked.caller.admin and asked.caller.tenant == ALL_TENANTS:
+            query = dict(parse_qsl(asked.query))
+            if not query.get("tenant") or not query.get("user"):
+                raise BadRequest("With this key, name a tenant and a user.", param="user")
+            return Principal(query["tenant"], query["user"], query.get("scope", ""))
+        found = identify(Claim(asked.caller, asked.headers, user, app), self._settings)
+        if isinstance(found, Absent):
+            raise BadRequest(f"Whose memories? ({found.reason})", param="x-usher-user-id")
+        return found
+
+    async def list(self, asked: Asked, whose: Principal) -> Reply:  # noqa: ARG002 - an Answer
+        """All memories, and how much room is left."""
+        snapshot = await self._bank.read(whose)
+        limit = self._bank.token_limit
+        return reply_json(
+            {
+                "memories": [memory.as_json() for memory in snapshot.memories],
+                "total_tokens": snapshot.tokens,
+                "token_limit": limit,
+                "usage_percentage": round(100 * snapshot.tokens / limit),
+            }
+        )
+
+    async def put(self, asked: Asked, whose: Principal) -> Reply:
+        """Store a value; only by its owner, so it needs no evidence, but secrets stay out."""
+        value = read_body(asked).get("value")
+        if not isinstance(value, str):
+            raise BadRequest("value: a text is missing.", param="value")
+        change = self._store(asked.params["key"], value, read_match(asked))
+        return self._answer(await self._one(asked, whose, change))
+
+    async def delete(self, asked: Asked, whose: Principal) -> Reply:
+        """Delete one."""
+        key = fit(lambda: check_key(asked.params["key"], ()))
+        return self._answer(await self._one(asked, whose, Delete(key, read_match(asked))))
+
+    async def rename(self, asked: Asked, whose: Principal) -> Reply:
+        """Another key for the same value, in one step."""
+        wanted = read_body(asked).get("key")
+        if not isinstance(wanted, str):
+            raise BadRequest("key: the new key is missing.", param="key")
+        new = fit(lambda: check_key(wanted, self._settings.valid_keys))
+        old = fit(lambda: check_key(asked.params["key"], ()))
+        return self._answer(await self._one(asked, whose, Rename(old, new, read_match(asked))))
+
+    async def forget(self, asked: Asked, whose: Principal) -> Reply:
+        """Everything, for good; `confirm=everything` says that it's meant."""
+        if dict(parse_qsl(asked.query)).get("confirm") != "everything":
+            raise BadRequest("Add ?confirm=everything to delete all memories.", param="confirm")
+        return reply_json({"deleted": await self._bank.forget(whose, Origin(asked.request_id))})
+
+    async def export(self, asked: Asked, whose: Principal) -> Reply:  # noqa: ARG002 - an Answer
+        """One JSON object a line, as `import` takes them."""
+        snapshot = await self._bank.read(whose)
+        lines = b"".join(orjson.dumps(memory.as_json()) + b"\n" for memory in snapshot.memories)
+        return Reply(200, [(b"content-type", b"application/jsonl"), *_PRIVATE], lines)
+
+    async def take(self, asked: Asked, whose: Principal) -> Reply:
+        """Store exported lines, all or, if one is wrong, none."""
+        changes = [self._store(key, value) for key, value in read_lines(asked.body)]
+        outcomes = await self._bank.change(whose, changes, Origin(asked.request_id, op="import"))
+        return reply_json({"outcomes": [outcome.as_artifact() for outcome in outcomes]})
+
+    async def events(self, asked: Asked, whose: Principal) -> Reply:
+        """What happened, the newest first."""
+        query = dict(parse_qsl(asked.query))
+        found = await self._bank.events(
+            whose,
+            request_id=query.get("request_id"),
+            before=read_whole(query, "before"),
+            limit=min(read_whole(query, "limit") or 100, _MOST_EVENTS),
+        )
+        return reply_json({"events": found})
+
+    async def undo(self, asked: Asked, whose: Principal) -> Reply:
+        """Take back the change of an event, the newest by default."""
+        number = read_body(asked).get("event")
+        if number is not None and not isinstance(number, int):
+            raise BadRequest("event: not a number.", param="event")
+        return self._answer(await self._bank.undo(whose, number, Origin(asked.request_id)))
+
+    async def preferences(self, asked: Asked, whose: Principal) -> Reply:
+        """What the person chose; PATCH changes it."""
+        person = (await self._bank.read(whose)).person
+        if asked.method == "PATCH":
+            chosen = read_body(asked)
+            flags = {name: chosen.get(name) for name in ("enabled", "writable")}
+            if not all(isinstance(flag, bool | None) for flag in flags.values()):
+                raise BadRequest("enabled and writable are true or false.", param="enabled")
+            person = await self._bank.choose(whose, **flags)
+        return reply_json({"enabled": person.enabled, "writable": person.writable})
+
+    async def explain(self, asked: Asked, whose: Principal) -> Reply:
+        """What the gate said about a request's message and what was done."""
+        request_id = dict(parse_qsl(asked.query)).get("request_id", "")
+        found = self._recent.explain(whose, request_id)
+        if found is None:
+            found = await self._bank.explain(whose, request_id)
+        if found is None:
+            raise NotFound("Nothing is known of a request of that id.")
+        return reply_json(found)
+
+    def _store(self, key: str, value: str, rev: int | None = None) -> Store:
+        slug = fit(lambda: check_key(key, self._settings.valid_keys))
+        clean = fit(lambda: check_value(value, self._settings.char_limit))
+        return Store(slug, clean, count_tokens(clean), rev)
+
+    async def _one(self, asked: Asked, whose: Principal, change: Change) -> Outcome:
+        return (await self._bank.change(whose, [change], Origin(asked.request_id)))[0]
+
+    def _answer(self, outcome: Outcome) -> Reply:
+        match outcome.kind:
+            case "missing":
+                raise NotFound("There is no memory of that key.")
+            case "stale":
+                raise Stale("It was changed meanwhile; read it again.")
+            case "taken":
+                raise Conflict("That key is taken.")
+            case "error":
+                return reply_json(outcome.as_artifact(), 409)
+        headers = [(b"etag", f'"{outcome.rev}"'.encode())] if outcome.rev else []
+        reply = reply_json(outcome.as_artifact())
+        reply.headers.extend(headers)
+        return reply
+
+
+def memory_routes(edge: Edge, remembered: Remembered, settings: Settings) -> list[BaseRoute]:
+    """The routes under `/usher/memory`."""
+    api = MemoryApi(remembered, settings)
+    table: list[tuple[str, Mapping[str, Answer]]] = [
+        ("/usher/memory", {"GET": api.list, "DELETE": api.forget}),
+        ("/usher/memory/export", {"GET": api.export}),
+        ("/usher/memory/import", {"POST": api.take}),
+        ("/usher/memory/events", {"GET": api.events}),
+        ("/usher/memory/undo", {"POST": api.undo}),
+        ("/usher/memory/preferences", {"GET": api.preferences, "PATCH": api.preferences}),
+        ("/usher/memory/explain", {"GET": api.explain}),
+        ("/usher/memory/{key}", {"PUT": api.put, "DELETE": api.delete}),
+        ("/usher/memory/{key}/rename", {"POST": api.rename}),
+    ]
+    return [
+        Route(path, Endpoint(edge, _guard(api, answers)), methods=list(answers))
+        for path, answers in table
+    ]
+
+
+def _guard(api: MemoryApi, answers: Mapping[str, Answer]) -> Callable[[Asked], Awaitable[Reply]]:
+    async def guarded(asked: Asked) -> Reply:
+        answer = answers.get(asked.method) or answers["GET"]  # HEAD
+        return await answer(asked, api.person(asked))
+
+    return guarded
+
+
+_PRIVATE = [(b"cache-control", b"no-store")]
+
+
+def reply_json(data: JSON, status: int = 200) -> Reply:
+    """Data that no cache keeps."""
+    headers = [(b"content-type", b"application/json"), *_PRIVATE]
+    return Reply(status, headers, orjson.dumps(data))
+
+
+def read_body(asked: Asked) -> JSONObject:
+    """The body as an object; none is an empty one."""
+    try:
+        body = orjson.loads(asked.body or b"{}")
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise BadRequest("The body is not a JSON object.")
+    return body
+
+
+def read_match(asked: Asked) -> int | None:
+    """The revision of If-Match; `If-None-Match: *` means that there must be none."""
+    for name, value in asked.headers:
+        text = value.decode("latin-1").strip()
+        if name.lower() == b"if-none-match" and text == "*":
+            return 0
+        if name.lower() == b"if-match" and text != "*":
+            match = _QUOTED.fullmatch(text)
+            if match is None:
+                raise BadRequest("If-Match: not a revision.", param="if-match")
+            return int(match[1])
+    return None
+
+
+def read_whole(query: Mapping[str, str], name: str) -> int | None:
+    """A whole number of the query."""
+    text = query.get(name)
+    if text is None:
+        return None
+    if not text.isdigit() or len(text) > 18:
+        raise BadRequest(f"{name}: not a number.", param=name)
+    return int(text)
+
+
+def read_lines(body: bytes) -> list[tuple[str, str]]:
+    """Keys and values of exported lines."""
+    found: list[tuple[str, str]] = []
+    for line in body.splitlines()[: _MOST_IMPORTED + 1]:
+        try:
+            row: JSON = orjson.loads(line or b"null")
+        except orjson.JSONDecodeError:
+            row = {}
+        if row is None:
+            continue
+        if not isinstance(row, dict) or not isinstance(row.get("key"), str):
+            raise BadRequest(f"Line {len(found) + 1}: not a memory.")
+        found.append((row["key"], str(row.get("value", ""))))
+    if len(found) > _MOST_IMPORTED:
+        raise BadRequest(f"More than {_MOST_IMPORTED} memories at once.")
+    return found
+
+
+def fit(check: Callable[[], str]) -> str:
+    """What a check lets through; its refusal is the caller's mistake."""
+    try:
+        return check()
+    except Refused as refused:
+        raise BadRequest(f"This cannot be stored: {refused.reason}.", param="value") from None

@@ -1,0 +1,192 @@
+"""Whose memories and what to do with them come in; what became of it goes out.
+
+Nothing can be asked without a Principal, so no answer can hold another's row, number or count.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, and_, delete, insert, select, update
+
+from proxy.memory.change import Change, Delete, Origin, Outcome, Person, Snapshot, Store
+from proxy.memory.database import Database
+from proxy.memory.desk import Desk
+from proxy.memory.principal import Principal
+from proxy.memory.schema import events, gates, memories, people
+from proxy.tools.tokens import count_tokens
+from proxy.wire import JSONObject
+
+STUCK_SECONDS = 120.0
+"""A run that began that long ago and never ended was killed: another may take its place."""
+SAME_SECONDS = 900.0
+"""Within that time the same message in the same conversation is a repeat, not a new request."""
+KEPT_SECONDS = 7 * 86_400.0
+"""How long what the gate said can be asked for."""
+
+
+class Bank:
+    """Memories, their events and people's choices in a database."""
+
+    def __init__(self, database: Database, token_limit: int) -> None:
+        self._database = database
+        self._limit = token_limit
+
+    @property
+    def token_limit(self) -> int:
+        """Of all values of one person."""
+        return self._limit
+
+    async def read(self, whose: Principal) -> Snapshot:
+        """All memories."""
+        async with self._database.reading() as connection:
+            return await Desk(connection, whose).snapshot()
+
+    async def change(
+        self, whose: Principal, changes: Sequence[Change], origin: Origin
+    ) -> list[Outcome]:
+        """Make changes in order, in one transaction: each sees the ones before it."""
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose)
+            return [await desk.apply(change, origin, self._limit) for change in changes]
+
+    async def forget(self, whose: Principal, origin: Origin) -> int:
+        """Delete everything; what the log said is blotted out, that something happened stays."""
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose)
+            gone = len((await desk.snapshot()).memories)
+            await connection.execute(delete(memories).where(desk.theirs(memories)))
+            await connection.execute(delete(gates).where(desk.theirs(gates)))
+            rows = await connection.execute(
+                select(events.c.number, events.c.key).where(desk.theirs(events))
+            )
+            for number, key in rows.all():
+                blank = {"key": _blot(key), "old_value": None, "new_value": None, "reason": None}
+                mine = and_(desk.theirs(events), events.c.number == number)
+                await connection.execute(update(events).where(mine).values(blank))
+            await desk.count(wipes=1)
+            await desk.log("*", "forget", origin)
+            return gone
+
+    async def events(
+        self,
+        whose: Principal,
+        *,
+        request_id: str | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> list[JSONObject]:
+        """The newest events first."""
+        wanted: list[ColumnElement[bool]] = []
+        if request_id is not None:
+            wanted.append(events.c.request_id == request_id)
+        if before is not None:
+            wanted.append(events.c.number < before)
+        shown = [c for c in events.c if c.name not in {"tenant", "user", "scope"}]
+        async with self._database.reading() as connection:
+            desk = Desk(connection, whose)
+            found = await connection.execute(
+                select(*shown)
+                .where(desk.theirs(events), *wanted)
+                .order_by(events.c.number.desc())
+                .limit(limit)
+            )
+            names = list(map(str, found.keys()))  # some are a kind of str of its own
+            return [dict(zip(names, row, strict=True)) for row in found]
+
+    async def undo(
+        self, whose: Principal, number: int | None, origin: Origin | None = None
+    ) -> Outcome:
+        """Take back a change, the newest one by default, unless its key has changed since."""
+        undoing = Origin((origin or Origin()).request_id, op="undo")
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose)
+            wanted: list[ColumnElement[bool]] = [events.c.op.in_(("set", "delete"))]
+            if number is not None:
+                wanted.append(events.c.number == number)
+            row = (
+                await connection.execute(
+                    select(events)
+                    .where(desk.theirs(events), *wanted)
+                    .order_by(events.c.number.desc())
+                    .limit(1)
+                )
+            ).first()
+            if row is None or row.old_value is row.new_value is None:
+                return Outcome("missing", "")
+            now = await desk.find(row.key)
+            if (now.value if now else None) != row.new_value:
+                return Outcome("stale", row.key)
+            change: Change = Delete(row.key)
+            if row.old_value is not None:
+                change = Store(row.key, row.old_value, count_tokens(row.old_value))
+            return await desk.apply(change, undoing, self._limit)
+
+    async def choose(
+        self, whose: Principal, *, enabled: bool | None = None, writable: bool | None = None
+    ) -> Person:
+        """Write down what somebody chose; what is None stays."""
+        chosen = {"enabled": enabled, "writable": writable}
+        fields = {name: value for name, value in chosen.items() if value is not None}
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose)
+            await desk.count(wipes=1)
+            if fields:
+                await connection.execute(update(people).where(desk.theirs(people)).values(fields))
+            return await desk.person()
+
+    async def claim(self, whose: Principal, chain: str, request_id: str) -> bool:
+        """Begin the run for a message; False when it was made before, by whichever worker."""
+        now = time.time()
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose)
+            mine = and_(desk.theirs(gates), gates.c.chain == chain)
+            row = (await connection.execute(select(gates).where(mine))).first()
+            patience = (
+                STUCK_SECONDS if row is not None and row.status == "running" else SAME_SECONDS
+            )
+            if row is not None and row.at > now - patience:
+                return False
+            old = and_(desk.theirs(gates), gates.c.at < now - KEPT_SECONDS)
+            await connection.execute(delete(gates).where(old))
+            await connection.execute(delete(gates).where(mine))
+            row_now = {"chain": chain, "status": "running", "request_id": request_id, "at": now}
+            whole = {"tenant": whose.tenant, "user": whose.user, "scope": whose.scope, **row_now}
+            await connection.execute(insert(gates).values(whole))
+            return True
+
+    async def settle(self, whose: Principal, chain: str, fields: JSONObject) -> None:
+        """Write down how a run ended: `status`; `score`, `hint` and `detail` if known."""
+        values: dict[str, Any] = {**fields, "at": time.time()}
+        values["detail"] = orjson.dumps(fields.get("detail") or {}).decode()
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose)
+            mine = and_(desk.theirs(gates), gates.c.chain == chain)
+            await connection.execute(update(gates).where(mine).values(values))
+
+    async def explain(self, whose: Principal, request_id: str) -> JSONObject | None:
+        """What the gate said about a request's message, and what was done."""
+        async with self._database.reading() as connection:
+            desk = Desk(connection, whose)
+            mine = and_(desk.theirs(gates), gates.c.request_id == request_id)
+            row = (await connection.execute(select(gates).where(mine))).mappings().first()
+        if row is None:
+            return None
+        return {
+            "status": row["status"],
+            "score": row["score"],
+            "hint": row["hint"],
+            "at": row["at"],
+            **orjson.loads(row["detail"] or "{}"),
+        }
+
+    async def aclose(self) -> None:
+        """Close the database."""
+        await self._database.aclose()
+
+
+def _blot(key: str) -> str:
+    """A key as it may stay in the log: recognisable to nobody who does not know it."""
+    return key if key.startswith("#") else "#" + hashlib.sha256(key.encode()).hexdigest()[:16]

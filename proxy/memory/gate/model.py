@@ -1,0 +1,114 @@
+"""The built-in gate comes out, in the best form that is installed: state in, probability out.
+
+It decides recall first: where it is unsure the memory agent runs, and that one declines.
+"""
+
+import struct
+import threading
+import zlib
+from array import array
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from proxy.judge.questions import State
+from proxy.memory.gate.pair import read_pair
+from proxy.memory.gate.words import BUCKETS, Words
+from proxy.tools.semantic import FAILURES, has_semantic, load_universal, restrain_threads
+
+if TYPE_CHECKING:
+    from proxy.memory.gate.network import Network
+    from proxy.tools.semantic import UniversalEncoder
+
+Gate = Callable[[State], float | None]
+
+_FOLDER = Path(__file__).parent
+NETWORK_FILE = _FOLDER / "network.npz"
+WORDS_FILE = _FOLDER / "words.bin"
+_HEAD = struct.Struct("<ff")
+
+
+class WordGate:
+    """Reads letters."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def __call__(self, state: State) -> float | None:
+        pair = read_pair(state)
+        return self._words.judge(pair) if pair.latest.strip() else None
+
+
+class MeaningGate:
+    """Reads sentence vectors."""
+
+    def __init__(self, network: "Network", encoder: "UniversalEncoder") -> None:
+        self._network = network
+        self._encoder = encoder
+        self._alone = threading.Lock()
+
+    def __call__(self, state: State) -> float | None:
+        from proxy.memory.gate.network import read_inputs, read_texts, vectors_of
+
+        pair = read_pair(state)
+        if not pair.latest.strip():
+            return None
+        texts = read_texts(pair)
+        wanted = texts.all
+        with self._alone:
+            vectors = vectors_of(wanted, self._encoder.encode(wanted))
+        return self._network.judge(*read_inputs(texts, vectors))
+
+
+class LateGate:
+    """Reads letters until the model that reads meaning is loaded, which takes half a second."""
+
+    def __init__(self, first: Gate) -> None:
+        self._gate = first
+
+    def __call__(self, state: State) -> float | None:
+        return self._gate(state)
+
+    def improve(self, warn: Callable[[str], object]) -> None:
+        """Load the better form; runs in a thread of its own."""
+        try:
+            self._gate = load_meaning()
+        except FAILURES as failure:
+            warn(str(failure))
+
+
+def load_gate(warn: Callable[[str], object]) -> Gate:
+    """The gate, at once; it gets better when the extra `semantic` is loaded, if it is there."""
+    late = LateGate(load_words())
+    if has_semantic():
+        thread = threading.Thread(target=late.improve, args=(warn,), name="gate", daemon=True)
+        thread.start()
+    return late
+
+
+def load_words() -> WordGate:
+    """The form that needs nothing."""
+    raw = zlib.decompress(WORDS_FILE.read_bytes())
+    scale, shift = _HEAD.unpack_from(raw)
+    weights = array("b", raw[_HEAD.size :])
+    assert len(weights) == BUCKETS
+    return WordGate(Words(weights, scale, shift))
+
+
+def load_meaning() -> MeaningGate:
+    """The form that needs the extra `semantic`. Raises one of FAILURES without it."""
+    restrain_threads()
+    import numpy as np
+
+    from proxy.memory.gate.network import Network
+
+    with np.load(NETWORK_FILE, allow_pickle=False) as file:
+        weights: Mapping[str, object] = {name: file[name] for name in file.files}
+    encoder = load_universal()
+    encoder.encode(["warm up"])
+    return MeaningGate(Network(weights), encoder)  # type: ignore[arg-type] # numpy's own types
+
+
+def pack_words(weights: list[int], scale: float, shift: float) -> bytes:
+    """The file of `load_words`."""
+    return zlib.compress(_HEAD.pack(scale, shift) + array("b", weights).tobytes(), 9)
