@@ -22,6 +22,7 @@ from proxy.edge.auth import Door, RingKeys
 from proxy.edge.decisions import decision_routes
 from proxy.edge.exchange import Edge
 from proxy.edge.explain import explain_routes
+from proxy.edge.lookup import lookup_routes
 from proxy.edge.memory import memory_routes
 from proxy.edge.passthrough import Forward
 from proxy.edge.routes import Extras, build_routes
@@ -47,8 +48,10 @@ from proxy.observe.trace import NoTracer, Tracer, open_tracer
 from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import MemoryStore, Store
+from proxy.tools.document import add_examples
 from proxy.tools.lexical import build_lexical
 from proxy.tools.semantic import Semantic, has_semantic
+from proxy.tools.toolbox import MakeIndex
 from proxy.triage.build import History, build_triage
 from proxy.triage.conduct import Conduct
 from proxy.turn import Crew, Turn
@@ -107,7 +110,7 @@ def build_gateway(
     shelf = Shelf(
         settings.deferral,
         settings.prediction,
-        semantic.build if semantic else build_lexical,
+        _make_index(settings, semantic),
         settings.caches.catalogue_bytes,
     )
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
@@ -136,6 +139,7 @@ def build_gateway(
     routes = [
         *admin_routes(edge, ledger),
         *explain_routes(edge, turn.explain),
+        *lookup_routes(edge, shelf),
         *triage_routes(edge, triage.explain),
         *(memory_routes(edge, remembered, settings) if remembered else ()),
         *decision_routes(edge, judges, forward, serving),
@@ -221,6 +225,13 @@ def _make_listeners(
         ),
         turns=(*(() if spans else (lambda turn: tracer.emit(turn_span(turn)),)), *further.turns),
     )
+
+
+def _make_index(settings: Settings, semantic: Semantic | None) -> MakeIndex:
+    """How catalogues are indexed: with the operator's examples, by meaning where that is had."""
+    build: MakeIndex = semantic.build if semantic else build_lexical
+    examples = settings.prediction.examples
+    return (lambda documents: build(add_examples(documents, examples))) if examples else build
 
 
 def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) -> Semantic | None:

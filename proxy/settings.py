@@ -165,6 +165,10 @@ class Prediction(Section):
         0.7, ge=0, description="Weight of having used another tool of the same server."
     )
     usage_weight: float = Field(0.1, ge=0, description="Weight of how often a tool was called.")
+    examples: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="Words or questions by tool name that a tool answers but does not mention.",
+    )
     abstain: bool = Field(True, description="Predict nothing when the message needs no tool.")
 
 

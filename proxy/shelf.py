@@ -32,6 +32,11 @@ class Shelf:
         self._building: dict[_Place, asyncio.Future[Toolbox | None]] = {}
         self.bytes = 0
 
+    def find(self, tenant: str, digest: str) -> Toolbox | None:
+        """A tenant's toolbox that is there already, by the digest of its catalogue."""
+        places = ((tenant, digest, False), (tenant, digest, True))
+        return next((box for place in places if (box := self._boxes.get(place))), None)
+
     async def take(self, tenant: str, raw: memoryview, *, everything: bool) -> Toolbox | None:
         """The toolbox of a `tools` array; None when the array is malformed.
 

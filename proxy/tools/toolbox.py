@@ -42,6 +42,7 @@ class Toolbox:
         self._deferral = deferral
         self._prediction = prediction
         self._make_index = make_index
+        self._whole: Index | None = None
         documents = [_document(tool) for tool in self.split.deferrable]
         self.search_raw = self.render_search(self.split.deferrable)
         self.index = make_index(documents)
@@ -63,6 +64,13 @@ class Toolbox:
             documents, self._deferral.listing_max_tokens, lambda text: estimate_tokens(len(text))
         )
         return search_tool(self.search_name, listing)
+
+    def whole_index(self) -> Index:
+        """An index of every function of the catalogue, whatever is deferred; made on first use."""
+        if self._whole is None:
+            functions = [tool for tool in self.catalogue.tools if tool.kind == "function"]
+            self._whole = self._make_index([_document(tool) for tool in functions])
+        return self._whole
 
     def narrow(self, names: Iterable[str]) -> Index:
         """An index of some of the tools only, for a choice that allows no others."""
