@@ -48,7 +48,5 @@ async def _find(shelf: Shelf, tenant: str, lookup: Lookup) -> Toolbox:
         return known
     toolbox = await shelf.take(tenant, memoryview(lookup.tools), everything=False)
     if toolbox is None:
-        raise BadRequest(
-            "`tools` must be a list of tools as a chat request has them", param="tools"
-        )
+        raise BadRequest("`tools` must be tools as a chat request has them", param="tools")
     return toolbox

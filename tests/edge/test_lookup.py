@@ -37,7 +37,7 @@ async def test_the_best_tools_come_with_their_schemas() -> None:
     answered = await Desk().ask({"query": "send an e-mail", "tools": city_tools(), "top_k": 2})
     found = orjson.loads(answered.body)
     assert found["total_searched"] == 6
-    assert [tool["name"] for tool in found["tools"]][0] == "mail_send"
+    assert found["tools"][0]["name"] == "mail_send"
     assert found["tools"][0]["inputSchema"]["required"] == ["to"]
     assert len(found["tools"]) == 2
 
