@@ -107,7 +107,7 @@ class Drafter:
             return Opened(
                 request, envelope, policy, self._targets.choose(model), model, policy.user_id
             )
-        check_model(grant, model)
+        check_model(grant, model, request.azure_deployment)
         bound = grant.upstream
         target = self._targets.choose(model) if bound is None else self._targets.named(bound)
         return Opened(request, envelope, policy, target, model, grant.speaks_for(policy.user_id))

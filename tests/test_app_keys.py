@@ -129,6 +129,18 @@ async def test_a_key_of_one_model_gets_no_other(url: str, tmp_path: Path) -> Non
     assert len(transport.sent) == 1
 
 
+@pytest.mark.parametrize("path", ["chat/completions", "embeddings"])
+async def test_a_key_of_one_model_gets_no_other_deployment(path: str, tmp_path: Path) -> None:
+    """An Azure path names the model that answers, whatever the body says."""
+    secret = _make(tmp_path, models=("small*",))
+    gateway, transport = _gateway(tmp_path)
+    body = b'{"model":"small","messages":[]}'
+    for deployment, status in (("small", 200), ("large", 403)):
+        url = f"/openai/deployments/{deployment}/{path}"
+        assert (await _ask(gateway, secret, body, url)).status == status
+    assert len(transport.sent) == 1
+
+
 async def test_a_keys_policy_wins_over_the_request(tmp_path: Path) -> None:
     """An operator who switched deferral off for a key means it."""
     secret = _make(tmp_path, policy=KeyPolicy(defer="off"))

@@ -77,7 +77,8 @@ class Passthrough:
             body = await read_body(receive, head.length, self._edge.settings.max_body_bytes)
             exchange.watch.start()
             if caller.grant is not None:
-                check_model(caller.grant, _model(body))
+                place: Place = exchange.scope["path_params"]["place"]
+                check_model(caller.grant, _model(body), place.deployment)
             return body
         first = await receive()
         if first["type"] == "http.disconnect":

@@ -134,10 +134,20 @@ class Limiter:
             raise _budget_spent(key, spent)
 
 
-def check_model(key: GatewayKey, model: str) -> None:
-    """Raises Forbidden when the key may not use a model."""
-    if not key.allows(model):
-        raise Forbidden(f"The key {key.name} may not use the model {model[:100]}.", param="model")
+def check_model(key: GatewayKey, model: str, deployment: str | None = None) -> None:
+    """Raises Forbidden when the key may not use a model.
+
+    Azure's paths name a `deployment` besides the body's model, and there the path counts: the key
+    needs both.
+    """
+    names = [name for name in (model, deployment) if name]
+    if not names and not key.allows(""):
+        text = f"The key {key.name} is for some models, and this request names none."
+        raise Forbidden(text, param="model")
+    for name in names:
+        if not key.allows(name):
+            text = f"The key {key.name} may not use the model {name[:100]}."
+            raise Forbidden(text, param="model")
 
 
 def check_workers(workers: int, keys: Sequence[GatewayKey]) -> None:

@@ -226,6 +226,18 @@ def test_models_of_a_key() -> None:
     assert caught.value.param == "model"
 
 
+def test_a_deployment_in_the_path_is_a_model_too() -> None:
+    """Azure answers with the path's model whatever the body says, so neither may be another."""
+    limited = GatewayKey("alice", new_secret()[1], 0.0, models=("gpt-*",))
+    check_model(limited, "gpt-4o", "gpt-4o")
+    check_model(limited, "", "gpt-4o")
+    for model, deployment in (("gpt-4o", "o3"), ("o3", "gpt-4o"), ("", "o3")):
+        with pytest.raises(Forbidden, match="may not use the model o3"):
+            check_model(limited, model, deployment)
+    with pytest.raises(Forbidden, match="names none"):
+        check_model(limited, "")
+
+
 def test_several_workers_would_multiply_the_limits() -> None:
     """Refused, with the sentence that says why; revoked and unlimited keys do not matter."""
     revoked = GatewayKey("old", new_secret()[1], 0.0, limits=Limits(rpm=1), revoked_at=1.0)
