@@ -307,7 +307,8 @@ async def test_connections_are_given_back(tmp_path: Path) -> None:
     )
     frames = frames_of("bb095")
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-    scripts: list[Sequence[Step]] = [*[[refused]] * 200, *[[head + frames, CUT]] * 3]
+    answered: list[Step] = [head + frames, CUT]
+    scripts: list[Sequence[Step]] = [*([[refused]] * 200), *([answered] * 3)]
     async with ScriptedUpstream(*scripts) as upstream:
         tree = {"upstream": {"base_url": f"{upstream.url}/v1"}, "ledger": {"enabled": False}}
         transport = AiohttpTransport()

@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 
 from proxy.upstream.standin import Script, StandinTransport
-from proxy.upstream.transport import UpstreamRequest
+from proxy.upstream.transport import Transport, UpstreamRequest
 
 Message = MutableMapping[str, Any]
 START_SECONDS = 30
@@ -47,7 +47,7 @@ class Server(uvicorn.Server):
 class Wrapper:
     """A transport as an ASGI application."""
 
-    def __init__(self, transport: StandinTransport) -> None:
+    def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     async def __call__(

@@ -1,5 +1,6 @@
 """A chat model that knows nothing of decisions comes in; a decision provider's address goes out."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -48,7 +49,7 @@ class ClosingServer(Server):
         super().__init__(app, listening)
         self._transport = transport
 
-    async def shutdown(self, sockets: object = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         await self._transport.aclose()
 
