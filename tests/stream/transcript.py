@@ -122,3 +122,31 @@ def _append(seen: Seen, fragment: JSONObject) -> None:
         old + (new or "") for old, new in zip(seen.calls[index], parts, strict=True)
     )
     seen.calls[index] = (id_, name, arguments)
+
+
+ROLE = chunk({"role": "assistant", "content": ""})
+STOP = chunk({}, "stop")
+CALLED = chunk({}, "tool_calls")
+USAGE: JSONObject = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+SEARCH = calls(opening(0, "s", "tool_search")) + calls(piece(0, '{"queries":["x"]}'))
+REAL = calls(opening(0, "a", "t0")) + calls(piece(0, '{"q":')) + calls(piece(0, "1}"))
+VISIBLE = {"t0", "t1"}
+"""The client's tools; `tool_search` is hidden."""
+
+
+def run(
+    *rounds: bytes, usage: JSONObject | None = None, asked: bool = False, hold: bool = False
+) -> Seen:
+    """The client's view of these rounds, the last of which is the visible one."""
+    splicer = Splicer(include_usage=asked, hold_text=hold)
+    wire = play_rounds(splicer, rounds, VISIBLE)
+    seen = see(wire + splicer.finish(usage))
+    assert seen.text == splicer.text
+    assert b"tool_search" not in wire
+    return seen
+
+
+def splicer_in_round(*, asked: bool = False, hold: bool = False) -> Splicer:
+    splicer = Splicer(include_usage=asked, hold_text=hold)
+    splicer.start_round(VISIBLE)
+    return splicer
