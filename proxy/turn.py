@@ -10,15 +10,12 @@ always a ledger row per upstream call, whatever became of the client
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from proxy.account import Account
 from proxy.converse import converse
 from proxy.dispatch import Dispatch
 from proxy.draft import Drafter, Opened, reopen
-from proxy.errors import UpstreamTimeout
 from proxy.facts import plan_of
 from proxy.forward import forward
 from proxy.ledger.store import Ledger
@@ -61,10 +58,7 @@ class Turn:
         account = Account(
             crew.ledger, crew.metrics, request, provider, opened.model, user=opened.user
         )
-        if opened.policy.timeout is None:
-            return _tell(await self._answer(opened, account), account)
-        async with _deadline(opened.policy.timeout):
-            return _tell(await self._answer(opened, account), account)
+        return _tell(await self._answer(opened, account), account)
 
     async def _answer(self, opened: Opened, account: Account) -> Reply:
         session = await self._remember(opened)
@@ -140,13 +134,3 @@ def _tell(reply: Reply, account: Account) -> Reply:
     if value is not None:
         reply.headers.append((b"x-usher-triage", value))
     return reply
-
-
-@asynccontextmanager
-async def _deadline(seconds: float) -> AsyncIterator[None]:
-    """Bounds the time until a reply, or a stream's head, is there."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise UpstreamTimeout(f"no answer within the {seconds:g} s of x-usher-timeout") from None
