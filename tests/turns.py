@@ -98,12 +98,13 @@ def stage(
     settings: Settings = SETTINGS,
     answer: Callable[[UpstreamRequest], Outcome] | None = None,
     silent: bool = False,
+    store: MemoryStore | None = None,
 ) -> Stage:
     """A turn whose upstream gives those outcomes in order, or never answers."""
     transport = SilentTransport() if silent else FakeTransport(*outcomes, answer=answer)
     ledger, metrics = ListLedger(), Metrics()
     shelf = Shelf(settings.deferral, settings.prediction, build_lexical, 10_000_000)
-    store = MemoryStore(1_000_000, 60)
+    store = store or MemoryStore(1_000_000, 60)
     drafter = Drafter(settings, shelf, store)
     dispatch = Dispatch(settings.upstream, {"openai": transport, "standin": transport})
     return Stage(

@@ -8,6 +8,7 @@ from proxy.tools.choice import Choice
 from proxy.tools.defer import cap_surfaced, find_mentions, matches, render_tools
 from proxy.tools.delivery import Delivery
 from proxy.tools.history import Asked, History, Surfaced, fold_surfaced
+from proxy.tools.listing import mark_breakpoint
 from proxy.tools.toolbox import Toolbox
 
 Predict = Callable[[Asked], Sequence[str]]
@@ -15,13 +16,17 @@ Predict = Callable[[Asked], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the client and the operator want of this request's tools."""
+    """What the client and the operator want of this request's tools.
+
+    `breakpoint` asks for a mark on the search tool up to which the provider caches.
+    """
 
     choice: Choice
     keep: tuple[str, ...] = ()
     delivery: Delivery = "append"
     max_surfaced: int = 64
     eager_chars: int = 4_000
+    breakpoint: bool = False
 
 
 @dataclass(slots=True)
@@ -96,7 +101,7 @@ def arrange(
         eager=tuple(sorted((*toolbox.split.eager, *kept), key=lambda tool: tool.position)),
         pool=pool,
         surfaced=surfaced,
-        search_raw=_search_raw(toolbox, choice, pool) if searching else None,
+        search_raw=_search_raw(toolbox, wishes, pool) if searching else None,
         bridge_raw=toolbox.bridge_raw if frozen else None,
         reasons={**toolbox.split.reasons, **reasons},
     )
@@ -122,8 +127,11 @@ def _may_search(choice: Choice, toolbox: Toolbox) -> bool:
     return choice.kind != "none"
 
 
-def _search_raw(toolbox: Toolbox, choice: Choice, pool: Mapping[str, Tool]) -> bytes:
-    return toolbox.render_search(pool.values()) if choice.kind == "allowed" else toolbox.search_raw
+def _search_raw(toolbox: Toolbox, wishes: Wishes, pool: Mapping[str, Tool]) -> bytes:
+    """The search tool, with a listing of its own where few tools may be called."""
+    bounded = wishes.choice.kind == "allowed"
+    raw = toolbox.render_search(pool.values()) if bounded else toolbox.search_raw
+    return mark_breakpoint(raw) if wishes.breakpoint else raw
 
 
 def _chars(tools: Iterable[Tool]) -> int:

@@ -12,6 +12,9 @@ Delivery = Literal["append", "frozen"]
 CHARS_PER_TOKEN = 4.9
 """Of tool JSON: 553,289 characters are 113,941 tokens (o200k) in the 235 real tools."""
 
+MARK = b'"cache_control"'
+MAX_MARKS = 4
+
 
 def choose_delivery(settings: Deferral, model: str, catalogue: Catalogue) -> Delivery:
     """The delivery of a conversation; it depends on nothing that changes within one.
@@ -38,6 +41,14 @@ def speculates(settings: Deferral, model: str) -> bool:
     Models that sign their reasoning before a tool call would refuse an unsigned one.
     """
     return not _fits(model, settings.signed_models)
+
+
+def takes_breakpoint(settings: Deferral, model: str, body: bytes) -> bool:
+    """Whether the search tool is marked as the end of a prefix to cache.
+
+    Providers refuse more than four marks, and the client's own come first.
+    """
+    return _fits(model, settings.cache_models) and body.count(MARK) < MAX_MARKS
 
 
 def _fits(model: str, patterns: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.settings import Deferral
-from proxy.tools.delivery import choose_delivery, speculates
+from proxy.tools.delivery import choose_delivery, speculates, takes_breakpoint
 from tests.tools.samples import catalogue, city_tools, function
 
 _SMALL = catalogue(*city_tools())
@@ -36,3 +36,13 @@ def test_signing_models_are_not_spoken_for() -> None:
     """Their reasoning before a call cannot be made up."""
     assert speculates(Deferral(), "gpt-6")
     assert not speculates(Deferral(), "x/gemini-3-flash")
+
+
+def test_the_clients_own_marks_come_first() -> None:
+    """A fifth mark would be refused, so ours is only put where there is room."""
+    settings = Deferral.model_validate({"cache_models": ["*claude*"]})
+    mark = b'{"cache_control":{"type":"ephemeral"}}'
+    assert takes_breakpoint(settings, "Anthropic/Claude-5", mark * 3)
+    assert not takes_breakpoint(settings, "claude-5", mark * 4)
+    assert not takes_breakpoint(settings, "gpt-9", b"")
+    assert not takes_breakpoint(Deferral(), "claude-5", b"")
