@@ -42,6 +42,12 @@ class Account:
     def __post_init__(self) -> None:
         self.request_id = self.request.request_id
 
+    def stamp(self) -> float:
+        """The milliseconds that Usher itself took before its first upstream call."""
+        seconds = time.perf_counter() - self.clock
+        self.metrics.overhead.observe(seconds)
+        return seconds * 1000
+
     def adopt(self, headers: Headers) -> None:
         """Takes over the upstream's request id: it is the one that the client gets to see."""
         if self.rounds:
@@ -62,6 +68,10 @@ class Account:
     def enter(self, report: Report) -> None:
         """Writes the row of one upstream call."""
         self.rounds += 1
+        if report.finding is not None:
+            self.metrics.rounds.add(report.finding)
+        elif report.round > 1 and report.outcome != "ok":
+            self.metrics.rounds.add("failed")
         tokens = self.tokens = read_usage(report.usage)
         caller = self.request.caller
         self.ledger.record(

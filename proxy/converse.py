@@ -1,7 +1,5 @@
 """A draft comes in; its rounds are run and become one reply of the client's kind."""
 
-import time
-
 from proxy.account import REQUEST_ID, Account
 from proxy.dispatch import Dispatch
 from proxy.draft import Draft, Drafter
@@ -100,7 +98,7 @@ async def converse(
     """
     host = Host(draft, dispatch, drafter, account, session)
     rounds = Rounds(host.desk, host)
-    overhead = (time.perf_counter() - account.clock) * 1000
+    overhead = account.stamp()
     try:
         first = await rounds.open()
         account.adopt(first.headers)

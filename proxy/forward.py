@@ -1,6 +1,5 @@
 """A request that is not for us comes in; its bytes go up and the upstream's bytes come down."""
 
-import time
 from collections.abc import AsyncGenerator
 
 import orjson
@@ -30,7 +29,7 @@ async def forward(
     no reply.
     """
     telling = session if session is not None and session.live else None
-    overhead = (time.perf_counter() - account.clock) * 1000
+    overhead = account.stamp()
     try:
         response = await dispatch.send(opened, plain_body(opened), 1 if telling else 0)
     except BaseException as error:

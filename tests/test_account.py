@@ -1,7 +1,7 @@
 """What a turn writes into the books."""
 
 from proxy.account import Account
-from proxy.observe.metrics import Metrics
+from proxy.observe.metrics import Metrics, RoundOutcome
 from proxy.plan.plan import RequestPlan
 from proxy.stream.collect import Call
 from proxy.upstream.rounds import Report, Spoken
@@ -30,6 +30,25 @@ def test_a_row_says_what_the_upstream_reported() -> None:
     assert (row.prompt_tokens, row.cached_tokens, row.completion_tokens) == (7, 3, None)
     assert row.tokens_avoided == 500
     assert row.cost_nano_usd is None
+
+
+def test_hidden_rounds_are_counted_by_what_they_came_to() -> None:
+    """An operator sees from the metric that searches find nothing."""
+    account, _, metrics = _account()
+    findings: tuple[RoundOutcome, ...] = ("found", "empty", "repaired")
+    for number, finding in enumerate(findings, 1):
+        account.enter(Report("search_round", number, 1, 5, None, "m", 4, "ok", finding=finding))
+    account.enter(Report("main", 4, 1.0, 5.0, None, "m", 4, "http_500"))
+    text = metrics.render()[0].decode()
+    for outcome in ("found", "empty", "repaired", "failed"):
+        assert f'usher_tool_search_rounds_total{{outcome="{outcome}"}} 1.0' in text
+
+
+def test_the_time_of_ushers_own_is_observed() -> None:
+    """The histogram that the documentation tells operators to watch has every turn in it."""
+    account, _, metrics = _account()
+    assert 0 < account.stamp() < 1000
+    assert "usher_overhead_seconds_count 1.0" in metrics.render()[0].decode()
 
 
 def test_a_turn_is_closed_once() -> None:

@@ -1,11 +1,12 @@
 """A round's answer comes in; what the client gets and what is asked next goes out, without I/O."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
 import xxhash
 
+from proxy.observe.metrics import RoundOutcome
 from proxy.plan.chain import read_text
 from proxy.plan.envelope import Envelope, extend_array
 from proxy.stream.collect import Answer, Call
@@ -32,11 +33,15 @@ _HIDDEN = {Fate.SEARCH: "search_round", Fate.RECALL: "triage", Fate.REPAIR: "rep
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a round means: `calls` are the client's, and without `again` the turn is over."""
+    """What a round means: `calls` are the client's, and without `again` the turn is over.
+
+    `finding` is what a hidden round came to; None for one that had nothing hidden in it.
+    """
 
     calls: tuple[Call, ...]
     again: bool
     context: str = "main"
+    finding: RoundOutcome | None = None
 
 
 @dataclass(slots=True)
@@ -151,15 +156,25 @@ class Desk:
         context = next(name for fate, name in _HIDDEN.items() if fate in fates)
         if self._can_ask_again(real):
             rulings, real = [r for r in rulings if r.fate is not Fate.REAL], ()
+        known = len(self._asked)
         rulings = self._answer_searches(rulings)
+        finding = self._find(fates, repeated=len(self._asked) == known)
         message, results = self._write_results(answer, rulings)
         if real:
             self.parked.message, self.parked.after = message, results
-            return Settled(real, again=False, context="main")
+            return Settled(real, again=False, context="main", finding=finding)
         self.parked.before.extend((message, *results))
         if self._exhausted():
             self.close()
-        return Settled((), again=True, context=context)
+            finding = "limit"
+        return Settled((), again=True, context=context, finding=finding)
+
+    def _find(self, fates: Container[Fate], *, repeated: bool) -> RoundOutcome | None:
+        if Fate.SEARCH not in fates:
+            return "repaired" if Fate.REPAIR in fates else None
+        if self._barren == 0:
+            return "found"
+        return "duplicate" if repeated else "empty"
 
     def _can_ask_again(self, real: Sequence[Call]) -> bool:
         """Whether a client of single calls can wait for this one until the search is done.

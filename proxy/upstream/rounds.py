@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from proxy.errors import StreamTruncated, UpstreamError, UpstreamRefused
+from proxy.observe.metrics import RoundOutcome
 from proxy.plan.chain import read_text
 from proxy.stream.collect import Answer, Call, read_completion, sum_usage
 from proxy.stream.ending import fit_reason
@@ -26,7 +27,7 @@ DONE = b"[DONE]"
 
 
 class Report(msgspec.Struct, frozen=True):
-    """One upstream call as the ledger wants it; `outcome` is "ok" or what went wrong."""
+    """One upstream call as the books want it; `outcome` is "ok" or what went wrong."""
 
     context: str
     round: int
@@ -37,6 +38,7 @@ class Report(msgspec.Struct, frozen=True):
     tools_sent: int | None
     outcome: str
     tier: str | None = None
+    finding: RoundOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class _Round:
     usage: JSONObject | None = None
     model: str | None = None
     tier: str | None = None
+    finding: RoundOutcome | None = None
     outcome: str | None = None
 
 
@@ -239,7 +242,7 @@ class Rounds:
         self._usages.append(answer.usage)
         self._texts.append(read_text(answer.message.get("content")))
         settled = self.desk.settle(answer)
-        self._current.context = settled.context
+        self._current.context, self._current.finding = settled.context, settled.finding
         self._close_round("ok")
         return settled
 
@@ -268,6 +271,7 @@ class Rounds:
                 tools_sent=current.tools_sent,
                 outcome=outcome,
                 tier=current.tier,
+                finding=current.finding,
             )
         )
 

@@ -67,6 +67,17 @@ def test_searches_that_find_nothing_new_end() -> None:
     assert not desk.searching
 
 
+def test_a_hidden_round_says_what_it_came_to() -> None:
+    """A search finds or does not, a wrong call is repaired, and then there is a limit."""
+    desk = make_desk(predicted=["mail_send"], max_rounds=4)
+    rounds = [make_search(words) for words in ("storm warnings", "zzz qqq", "more zzz")]
+    findings = [desk.settle(make_answer(call)).finding for call in rounds]
+    assert findings == ["found", "empty", "limit"]
+    repaired = make_desk().settle(make_answer(make_call("no_such_tool", {}, "c1")))
+    assert repaired.finding == "repaired"
+    assert make_desk().settle(make_answer(text="Hello")).finding is None
+
+
 def test_a_last_round_without_any_tool_forbids_calls() -> None:
     """With nothing loaded the search tool stays declared, so that its history remains valid."""
     desk = make_desk()
