@@ -92,7 +92,7 @@ class Drafter:
         Raises BadRequest for options of ours that are wrong, Forbidden for a model that the
         caller's key may not use.
         """
-        envelope = open_envelope(request.body)
+        envelope = open_envelope(request.body, self._shelf.known(request.caller.tenant))
         wishes = envelope.get("usher") if envelope is not None and "usher" in envelope else None
         grant = request.caller.grant
         policy = read_policy(
@@ -256,14 +256,17 @@ def _reason_of_parameters(envelope: Envelope) -> str | None:
 def _reason_to_keep(toolbox: Toolbox, history: History, choice: Choice) -> str | None:
     """Why the whole catalogue is sent after all."""
     catalogue = toolbox.catalogue
-    known = {*catalogue.by_name, toolbox.search_name}
+
+    def known(name: str) -> bool:
+        return name in catalogue.by_name or name == toolbox.search_name
+
     checks = (
         ("native", catalogue.native),
         (ALL_KEPT, not toolbox.deferrable),
         ("prefill", history.prefill),
         ("functions", history.legacy),
         ("tool_choice", choice.kind == "unknown"),
-        ("tool_choice", not known.issuperset(choice.names)),
+        ("tool_choice", not all(map(known, choice.names))),
     )
     return next((reason for reason, holds in checks if holds), None)
 

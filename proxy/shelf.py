@@ -8,6 +8,8 @@ from proxy.tools.catalog import digest_tools, read_catalogue
 from proxy.tools.toolbox import MakeIndex, Toolbox
 
 _Place = tuple[str, str, bool]
+RECENT = 4
+"""Arrays per tenant that are recognised by their bytes alone."""
 
 
 class Shelf:
@@ -30,6 +32,7 @@ class Shelf:
         self._max_bytes = max_bytes
         self._boxes: OrderedDict[_Place, Toolbox | None] = OrderedDict()
         self._building: dict[_Place, asyncio.Future[Toolbox | None]] = {}
+        self._recent: dict[str, tuple[tuple[bytes, str], ...]] = {}
         self.bytes = 0
 
     def find(self, tenant: str, digest: str) -> Toolbox | None:
@@ -42,27 +45,38 @@ class Shelf:
 
         `everything` defers small tools as well (`x-usher-defer: all`).
         """
-        place = (tenant, digest_tools(raw), everything)
+        place = (tenant, self._digest(tenant, raw), everything)
         if place in self._boxes:
             self._boxes.move_to_end(place)
             return self._boxes[place]
         building = self._building.get(place) or self._start(place, bytes(raw))
         return await asyncio.shield(building)
 
+    def known(self, tenant: str) -> list[bytes]:
+        """The arrays that a tenant sent lately; `take` knows a view of one without hashing it."""
+        return [raw for raw, _ in self._recent.get(tenant, ())]
+
+    def _digest(self, tenant: str, raw: memoryview) -> str:
+        known = (digest for array, digest in self._recent.get(tenant, ()) if raw.obj is array)
+        return next(known, None) or digest_tools(raw)
+
     def _start(self, place: _Place, raw: bytes) -> "asyncio.Future[Toolbox | None]":
         loop = asyncio.get_running_loop()
         building = loop.run_in_executor(None, self._prepare, raw, place[2])
         self._building[place] = building
-        building.add_done_callback(lambda done: self._finish(place, done))
+        building.add_done_callback(lambda done: self._finish(place, raw, done))
         return building
 
-    def _finish(self, place: _Place, done: "asyncio.Future[Toolbox | None]") -> None:
+    def _finish(self, place: _Place, raw: bytes, done: "asyncio.Future[Toolbox | None]") -> None:
         self._building.pop(place, None)
         if done.cancelled() or done.exception() is not None:
             return
         toolbox = done.result()
         self._keep(place, toolbox)
         if toolbox is not None:
+            tenant, digest, _ = place
+            others = [one for one in self._recent.get(tenant, ()) if one[1] != digest]
+            self._recent[tenant] = ((raw, digest), *others[: RECENT - 1])
             done.get_loop().run_in_executor(None, toolbox.count)
 
     def _prepare(self, raw: bytes, everything: bool) -> Toolbox | None:
@@ -78,8 +92,17 @@ class Shelf:
         self._boxes[place] = toolbox
         self.bytes += _size(toolbox)
         while self.bytes > self._max_bytes and len(self._boxes) > 1:
-            _, oldest = self._boxes.popitem(last=False)
+            place, oldest = self._boxes.popitem(last=False)
             self.bytes -= _size(oldest)
+            self._forget(place)
+
+    def _forget(self, place: _Place) -> None:
+        tenant, digest, _ = place
+        left = tuple(one for one in self._recent.get(tenant, ()) if one[1] != digest)
+        if left:
+            self._recent[tenant] = left
+        else:
+            self._recent.pop(tenant, None)
 
 
 def _size(toolbox: Toolbox | None) -> int:

@@ -1,6 +1,6 @@
 """A request body comes in; a view of its top-level keys and exact splices of them go out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +10,10 @@ from proxy.wire import JSON, JSONObject
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPACE = b" \t\n\r"
+_TOOLS_KEY = b'"tools":'
+TOOLS = "tools"
+LARGE = 16 * 1024
+"""Bytes of a body from which on it is worth looking for tools that are known."""
 
 
 class _Member(NamedTuple):
@@ -26,13 +30,17 @@ class Envelope:
 
     Nothing inside `tools` is built as Python objects here, which is what keeps an 850 KB body
     under half a millisecond (measured in research: 0.46 ms against 2.2 ms for a full parse).
+    `tools` are bytes that were known before and that `body` has a null in place of.
     """
 
-    __slots__ = ("_fields", "_members", "body")
+    __slots__ = ("_body", "_fields", "_members", "_tools")
 
-    def __init__(self, body: bytes, fields: Mapping[str, msgspec.Raw]) -> None:
-        self.body = body
+    def __init__(
+        self, body: bytes, fields: Mapping[str, msgspec.Raw], tools: bytes | None = None
+    ) -> None:
+        self._body = body
         self._fields = fields
+        self._tools = tools
         self._members: tuple[_Member, ...] | None = None
 
     def __contains__(self, key: str) -> bool:
@@ -44,16 +52,18 @@ class Envelope:
 
     def raw(self, key: str) -> memoryview | None:
         """The bytes of a value without a copy, or None when the key is absent."""
+        if self._tools is not None and key == TOOLS:
+            return memoryview(self._tools)
         value = self._fields.get(key)
         return None if value is None else memoryview(value)
 
     def get(self, key: str) -> JSON:
         """The parsed value; None when it is absent, null or beyond what orjson reads."""
-        value = self._fields.get(key)
+        value = self.raw(key)
         if value is None:
             return None
         try:
-            return orjson.loads(memoryview(value))
+            return orjson.loads(value)
         except orjson.JSONDecodeError:
             return None
 
@@ -78,7 +88,7 @@ class Envelope:
             if self._fields:
                 raise ValueError("the body has duplicate or escaped keys")
             return _render_new(changes)
-        body = self.body
+        body = self._body
         pieces = [body[: members[0].start]]
         previous_end = -1
         for member in members:
@@ -88,7 +98,7 @@ class Envelope:
             if previous_end >= 0:
                 pieces.append(b",")
             pieces.append(body[member.start : member.value_start])
-            pieces.append(value or body[member.value_start : member.end])
+            pieces.append(value or self._value(member))
             previous_end = member.end
         appended = [_member(k, v) for k, v in changes.items() if v and k not in self._fields]
         if appended and previous_end >= 0:
@@ -97,18 +107,48 @@ class Envelope:
         pieces.append(body[members[-1].end :])
         return b"".join(pieces)
 
+    def holds(self, key: str, start: int) -> bool:
+        """Whether the value of a key begins at that place of the body."""
+        return any(member.key == key and member.value_start == start for member in self._locate())
+
+    def _value(self, member: _Member) -> bytes:
+        if self._tools is not None and member.key == TOOLS:
+            return self._tools
+        return self._body[member.value_start : member.end]
+
     def _locate(self) -> tuple[_Member, ...]:
         if self._members is None:
-            self._members = _locate_members(self.body, self._fields)
+            self._members = _locate_members(self._body, self._fields)
         return self._members
 
 
-def open_envelope(body: bytes) -> Envelope | None:
-    """The envelope of a JSON object; None when the body is anything else, or nested too deeply."""
+def open_envelope(body: bytes, known: Sequence[bytes] = ()) -> Envelope | None:
+    """The envelope of a JSON object; None when the body is anything else, or nested too deeply.
+
+    `known` are `tools` arrays that were valid before. One that the body has byte for byte is not
+    read again, which leaves 20 µs of comparing of half a millisecond.
+    """
+    found = _open_around(body, known) if known and len(body) > LARGE else None
+    if found is not None:
+        return found
     try:
         return Envelope(body, _FIELDS.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def _open_around(body: bytes, known: Sequence[bytes]) -> Envelope | None:
+    """The envelope of a body with known tools; None when it has none, or not at the top."""
+    start = _skip(body, body.find(_TOOLS_KEY) + len(_TOOLS_KEY))
+    tools = next((raw for raw in known if body.startswith(raw, start)), None)
+    if tools is None:
+        return None
+    rest = b"".join((body[:start], b"null", body[start + len(tools) :]))
+    try:
+        envelope = Envelope(rest, _FIELDS.decode(rest), tools)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return envelope if envelope.holds(TOOLS, start) else None
 
 
 def read_messages(raw: memoryview | None) -> list[JSONObject] | None:

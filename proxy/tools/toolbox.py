@@ -1,12 +1,14 @@
 """A catalogue prepared once for many requests: split, listing, index and argument checkers."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from xxhash import xxh3_64_intdigest
 
 from proxy.settings import Deferral, Prediction
 from proxy.tools.bridge import NAME, bridge_tool
 from proxy.tools.catalog import Catalogue, Tool
-from proxy.tools.defer import Split, split_tools
+from proxy.tools.defer import Split, find_mentions, split_tools
 from proxy.tools.document import Document
 from proxy.tools.listing import render_listing, search_tool
 from proxy.tools.predict import Cue, Predicted, predict
@@ -50,7 +52,8 @@ class Toolbox:
         self._predictions: dict[tuple[Cue, bool], Predicted] = {}
         self.usage: Counter[str] = Counter()
         self._tokens: Mapping[str, int] | None = None
-        self._search_tokens = 0
+        self._search_tokens = self._all_tokens = 0
+        self._mentions: dict[int, tuple[str, ...]] = {}
 
     @property
     def size(self) -> int:
@@ -101,27 +104,41 @@ class Toolbox:
             self._predictions[cue, forced] = known
         return known
 
+    def mentions(self, text: str) -> tuple[str, ...]:
+        """The deferrable tools that a system prompt names; prompts stay the same for long."""
+        if not text:
+            return ()
+        key = xxh3_64_intdigest(text.encode(errors="surrogatepass"))
+        found = self._mentions.get(key)
+        if found is None:
+            found = tuple(find_mentions(text, self.deferrable.values()))
+            if len(self._mentions) >= MEMO:
+                self._mentions.pop(next(iter(self._mentions)))
+            self._mentions[key] = found
+        return found
+
     def count(self) -> None:
         """Counts the tokens of every tool once; takes long, so call it off the event loop."""
-        self._tokens = {
+        tokens = {
             tool.name: count_tokens(tool.raw.decode(errors="replace"))
             for tool in self.catalogue.tools
         }
         self._search_tokens = count_tokens(self.search_raw.decode())
+        self._all_tokens = sum(tokens.values())
+        self._tokens = tokens
 
-    def count_saved(self, declared: Container[str]) -> int | None:
+    def count_saved(self, declared: Collection[str]) -> int | None:
         """Tokens of schema that stay out of the prompt; None until `count` was called."""
         if self._tokens is None:
             return None
-        absent = sum(n for name, n in self._tokens.items() if name not in declared)
+        absent = self._all_tokens - sum(self._tokens.get(name, 0) for name in declared)
         return max(0, absent - self._search_tokens)
 
-    def count_sent(self, declared: Container[str]) -> int | None:
+    def count_sent(self, declared: Collection[str]) -> int | None:
         """Tokens of the tools that are sent, the search tool included; None until counted."""
         if self._tokens is None:
             return None
-        present = sum(n for name, n in self._tokens.items() if name in declared)
-        return present + self._search_tokens
+        return sum(self._tokens.get(name, 0) for name in declared) + self._search_tokens
 
 
 def choose_name(catalogue: Catalogue, preferred: str, second: str) -> str:

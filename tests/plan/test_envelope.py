@@ -123,3 +123,34 @@ def test_an_array_grows_at_its_end(items: list[object], added: list[object]) -> 
 def test_a_spaced_empty_array_grows() -> None:
     """White space inside an empty array does not lead to a comma."""
     assert orjson.loads(extend_array(b"[ \n ]", [b"1"])) == [1]
+
+
+TOOLS = orjson.dumps([{"type": "function", "function": {"name": "t" * 20_000}}])
+
+
+@pytest.mark.parametrize(
+    ("body", "recognised"),
+    [
+        (b'{"model":"m","tools": %b ,"x":1}' % TOOLS, True),
+        (b'{"tools":%b}' % TOOLS, True),
+        (b'{"x":{"tools":%b},"tools":%b}' % (TOOLS, TOOLS), False),
+        (b'{"x":{"tools":%b}}' % TOOLS, False),
+        (b'{"tools":%b,"tools":[1]}' % TOOLS, False),
+        (b'{"tools":%bx}' % TOOLS, False),
+        (b'{"tools":1,"y":"%b"}' % (b"y" * 20_000), False),
+    ],
+)
+def test_known_tools_change_nothing(body: bytes, recognised: bool) -> None:
+    """A body reads and edits the same whether its tools are recognised or read."""
+    found, fresh = open_envelope(body, [b"[1]", TOOLS]), open_envelope(body)
+    if found is None or fresh is None:
+        assert found is fresh
+        return
+    names = list(fresh.keys())
+    assert list(found.keys()) == names
+    assert [found.raw(key) for key in names] == [fresh.raw(key) for key in names]
+    assert ((raw := found.raw("tools")) is not None and raw.obj is TOOLS) == recognised
+    assert found.spliceable == fresh.spliceable
+    if fresh.spliceable:
+        for changes in ({"x": b"2"}, {"tools": b"[]"}, {"tools": None}):
+            assert found.edit(changes) == fresh.edit(changes)
