@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from proxy.tools.catalog import Tool
 from proxy.tools.choice import Choice
-from proxy.tools.defer import cap_surfaced, find_mentions, matches, render_tools
+from proxy.tools.defer import cap_surfaced, matches, render_tools
 from proxy.tools.delivery import Delivery
 from proxy.tools.history import Asked, History, Surfaced, fold_surfaced
 from proxy.tools.listing import mark_breakpoint
@@ -82,12 +82,10 @@ def arrange(
     """
     choice = wishes.choice
     reasons = _reasons_to_keep(toolbox, history, wishes)
-    kept = [tool for tool in toolbox.deferrable.values() if tool.name in reasons]
-    pool = {
-        name: tool
-        for name, tool in toolbox.deferrable.items()
-        if name not in reasons and choice.permits(name)
-    }
+    kept = [toolbox.deferrable[name] for name in reasons]
+    pool = toolbox.deferrable
+    if reasons or choice.kind == "allowed":
+        pool = {n: t for n, t in pool.items() if n not in reasons and choice.permits(n)}
     if choice.kind == "allowed" and _chars(pool.values()) <= wishes.eager_chars:
         kept.extend(pool.values())
         reasons.update(dict.fromkeys(pool, "allowed"))
@@ -109,8 +107,7 @@ def arrange(
 
 def _reasons_to_keep(toolbox: Toolbox, history: History, wishes: Wishes) -> dict[str, str]:
     """Which deferrable tools this request wants whole."""
-    mentioned = find_mentions(history.system, toolbox.deferrable.values())
-    reasons = dict.fromkeys(mentioned, "system prompt")
+    reasons = dict.fromkeys(toolbox.mentions(history.system), "system prompt")
     if wishes.keep:
         kept = (name for name in toolbox.deferrable if matches(name, wishes.keep))
         reasons.update(dict.fromkeys(kept, "kept"))
