@@ -183,10 +183,9 @@ class MemoryService:
             session.status = "busy"
             session.settle()
             return False
-        verdict = await pending.wait(self._settings.note_ms / 1000)
-        if verdict.failure is not None:
+        gated = self._read(await pending.wait(self._settings.note_ms / 1000))
+        if gated.probability is None:
             return False
-        gated = self._read(verdict)
         session.score = gated.probability
         if session.status == "pending":
             session.status = gated.status

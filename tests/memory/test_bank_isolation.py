@@ -1,0 +1,85 @@
+"""Two hundred people share one store: whatever they do, nobody meets another's rows."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proxy.memory.bank import Bank
+from proxy.memory.change import Delete, Origin, Rename, Store
+from proxy.memory.database import Database, memory_url
+from proxy.memory.principal import Principal
+
+NAMES = st.sampled_from(
+    ["a", "A", "ab", "a:b", "a%", "_", "a'b", "ä", "default", "*", "a\x00b"[:1]]
+)
+PEOPLE = st.builds(Principal, NAMES, NAMES, st.sampled_from(["", "app:x", "a"]))
+KEYS = st.sampled_from(["city", "diet", "c"])
+STEPS = st.tuples(
+    PEOPLE, st.sampled_from(["set", "delete", "rename", "forget", "undo", "claim"]), KEYS
+)
+
+
+async def _play(steps: list[tuple[Principal, str, str]], folder: Path) -> None:
+    bank = Bank(Database(memory_url(None, folder)), 10_000)
+    model: dict[Principal, dict[str, str]] = {}
+    counts: dict[Principal, int] = {}
+    claims: set[tuple[Principal, str]] = set()
+    for number, (whose, what, key) in enumerate(steps):
+        mine = model.setdefault(whose, {})
+        value = f"{whose!r} {number}"
+        if what == "set":
+            await bank.change(whose, [Store(key, value, 1)], Origin())
+            mine[key] = value
+            counts[whose] = counts.get(whose, 0) + 1
+        elif what == "delete":
+            (outcome,) = await bank.change(whose, [Delete(key)], Origin())
+            assert (outcome.kind == "delete") == (key in mine)
+            counts[whose] = counts.get(whose, 0) + (mine.pop(key, None) is not None)
+        elif what == "rename":
+            (outcome,) = await bank.change(whose, [Rename(key, f"{key}2")], Origin())
+            if outcome.kind == "update":
+                mine[f"{key}2"] = mine.pop(key)
+                counts[whose] = counts.get(whose, 0) + 1
+        elif what == "forget":
+            assert await bank.forget(whose, Origin()) == len(mine)
+            mine.clear()
+            claims = {claim for claim in claims if claim[0] != whose}
+            counts[whose] = counts.get(whose, 0) + 1
+        elif what == "claim":
+            assert await bank.claim(whose, key, "r") == ((whose, key) not in claims)
+            claims.add((whose, key))
+        for person, expected in model.items():
+            assert {m.key: m.value for m in (await bank.read(person)).memories} == expected
+    for person in model:
+        numbers = [event["number"] for event in await bank.events(person, limit=500)]
+        assert numbers == list(range(counts.get(person, 0), 0, -1))
+    await bank.aclose()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(STEPS, min_size=5, max_size=20))
+def test_nobody_meets_anothers_rows(steps: list[tuple[Principal, str, str]]) -> None:
+    """Each sees exactly what a store of their own would hold; even event numbers count alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_play(steps, Path(folder)))
+
+
+async def _fill(folder: Path) -> None:
+    bank = Bank(Database(memory_url(None, folder)), 100)
+    people = [Principal(f"t{i % 10}", f"u{i % 20}", f"s{i}") for i in range(200)]
+    for person in people:
+        (outcome,) = await bank.change(person, [Store("city", f"{person}", 90)], Origin())
+        assert outcome.kind == "update"
+    for person in people:
+        snapshot = await bank.read(person)
+        assert [m.value for m in snapshot.memories] == [f"{person}"]
+        assert len(await bank.events(person)) == 1
+    await bank.aclose()
+
+
+def test_two_hundred_people_use_the_same_key(tmp_path: Path) -> None:
+    """The same key in two hundred memories collides with nothing and shares no budget."""
+    asyncio.run(_fill(tmp_path))
