@@ -38,6 +38,7 @@ class Account:
     triage: Session | None = None
     untriaged: str | None = None
     tokens: Tokens = NO_TOKENS
+    found: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.request_id = self.request.request_id
@@ -111,8 +112,9 @@ class Account:
         return self.triage.header().encode()
 
     def discover(self, names: Sequence[str]) -> None:
-        """Notes what the searches of this turn have found."""
-        self.plan = replace(self.plan, discovered=tuple(names))
+        """Notes what the searches of this turn have found, on top of those of earlier turns."""
+        self.found = tuple(names)
+        self.plan = replace(self.plan, discovered=(*self.plan.discovered, *self.found))
 
     def close(self, outcome: str, spoken: Spoken | None = None) -> None:
         """Writes the turn's line, once."""
@@ -125,7 +127,7 @@ class Account:
             called = {call.name for call in spoken.calls} if spoken else set()
             predicted = set(plan.guessed)
             hits, unused = len(predicted & called), len(predicted - called)
-            missed = len(called & set(plan.discovered))
+            missed = len(called & set(self.found))
             self._count(hits, unused, missed)
         self.ledger.record_turn(
             TurnRow(
@@ -168,7 +170,7 @@ class Account:
         metrics.tools.add("kept", plan.kept)
         metrics.tools.add("deferred", plan.deferred)
         metrics.tools.add("predicted", len(plan.guessed))
-        metrics.tools.add("discovered", len(plan.discovered))
+        metrics.tools.add("discovered", len(self.found))
         metrics.predictions.add("hit", hits)
         metrics.predictions.add("unused", unused)
         metrics.predictions.add("miss", missed)

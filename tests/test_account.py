@@ -62,8 +62,9 @@ def test_a_turn_is_closed_once() -> None:
 def test_predictions_are_judged_by_what_was_called() -> None:
     """Called guesses are hits, others unused; a searched tool that was called is a miss."""
     account, ledger, metrics = _account(
-        RequestPlan(None, 9, 1, 6, ("a", "b", "old"), ("a", "b"), ("c", "d"), saved=10)
+        RequestPlan(None, 9, 1, 6, ("a", "b", "old"), ("a", "b"), ("earlier",), saved=10)
     )
+    account.discover(["c", "d"])
     calls = tuple(Call(i, str(i), name, "{}", {}) for i, name in enumerate(("a", "c", "old")))
     account.close("ok", Spoken("", calls))
     turn = ledger.turns[0]
@@ -71,6 +72,8 @@ def test_predictions_are_judged_by_what_was_called() -> None:
     text = metrics.render()[0].decode()
     assert 'usher_predictions_total{outcome="hit"} 1.0' in text
     assert 'usher_tools_total{state="deferred"} 6.0' in text
+    assert 'usher_tools_total{state="discovered"} 2.0' in text
+    assert turn.discovered == 3, "what earlier turns found is still in the prompt"
     assert "usher_tool_tokens_saved_total 10.0" in text
 
 

@@ -38,6 +38,11 @@ class RequestPlan:
     delivery: str = "append"
     decisions: tuple[Decision, ...] = field(default=())
 
+    @property
+    def uncounted(self) -> bool:
+        """Whether nobody looked at the tools: what passes unread has an unknown number of them."""
+        return not self.tools and self.bypass not in (None, "no tools")
+
     def summary(self) -> str:
         """The value of `x-usher-tools`."""
         return (
@@ -50,8 +55,8 @@ class RequestPlan:
         return {
             "bypass": self.bypass,
             "tools": {
-                "sent_by_client": self.tools,
-                "kept": self.kept,
+                "sent_by_client": None if self.uncounted else self.tools,
+                "kept": None if self.uncounted else self.kept,
                 "deferred": self.deferred,
                 "predicted": list(self.predicted),
                 "discovered": list(self.discovered),
@@ -75,7 +80,7 @@ class RequestPlan:
 @lru_cache(maxsize=256)
 def pass_as_is(reason: str | None, tools: int = 0) -> RequestPlan:
     """The plan of a request that goes up as it came: one object for all with that reason."""
-    return RequestPlan(reason, tools=tools)
+    return RequestPlan(reason, tools=tools, kept=tools)
 
 
 def _add(saved: int | None, sent: int | None) -> int | None:

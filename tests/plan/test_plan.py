@@ -1,6 +1,6 @@
 """A plan can be shown."""
 
-from proxy.plan.plan import Decision, RequestPlan
+from proxy.plan.plan import Decision, RequestPlan, pass_as_is
 
 
 def test_the_summary_is_the_header() -> None:
@@ -18,3 +18,11 @@ def test_describe_names_every_tools_fate() -> None:
         {"tool": "a", "fate": "predicted", "reason": "ranked", "score": 0.5},
         {"tool": "b", "fate": "kept", "reason": "pin"},
     ]
+
+
+def test_what_passes_whole_keeps_its_tools() -> None:
+    """All tools are in the prompt; how many is unknown, not 0, where nobody looked."""
+    assert pass_as_is("all kept", 5).summary() == "kept=5;deferred=0;predicted=0;discovered=0"
+    unread = pass_as_is("off").describe()["tools"]
+    assert (unread["sent_by_client"], unread["kept"]) == (None, None)
+    assert pass_as_is("no tools").describe()["tools"]["sent_by_client"] == 0
