@@ -16,6 +16,7 @@ from proxy.settings import Settings
 from proxy.upstream.transport import Prepared, UpstreamRequest
 from proxy.wire import JSONObject
 from tests.edge.driver import CHAT, Answered, ask
+from tests.tools.samples import function
 from tests.turns import JSON_TYPE, call, completion, events, request, search
 
 pytestmark = pytest.mark.anyio
@@ -128,6 +129,8 @@ async def test_no_tool_needed_means_named_ones_only(tmp_path: Path) -> None:
 @pytest.mark.item(
     "prediction/judge-timeout",
     "prediction/judge-429",
+    "prediction/judge-500",
+    "prediction/judge-no-answers",
     "prediction/judge-no-json",
     "prediction/judge-nan",
     "prediction/judge-unknown-option",
@@ -140,6 +143,8 @@ async def test_no_tool_needed_means_named_ones_only(tmp_path: Path) -> None:
         pytest.param(5.0, id="slow"),
         pytest.param(lambda _: Prepared(401, JSON_TYPE, b"{}"), id="unauthorised"),
         pytest.param(lambda _: Prepared(429, JSON_TYPE, b"{}"), id="limited"),
+        pytest.param(lambda _: Prepared(500, JSON_TYPE, b"oops"), id="broken"),
+        pytest.param(lambda _: Prepared(200, JSON_TYPE, b"{}"), id="speechless"),
         pytest.param(lambda _: Prepared(200, JSON_TYPE, b'{"answers":'), id="cut"),
         pytest.param(_judging({"rm_rf": 3.0, "mail_send": -1.0}), id="lying"),
         pytest.param(lambda _: Prepared(200, JSON_TYPE, b'{"answers":{"tool":NaN}}'), id="nan"),
@@ -188,3 +193,34 @@ async def test_judgments_are_booked_apart(tmp_path: Path) -> None:
     assert judged[1].outcome == "network"
     others = [row.context for row in rows if row.context != "classification"]
     assert others == ["search_round", "main"] * 2
+
+
+@pytest.mark.item("prediction/judge-no-match", "prediction/judge-null-confidence")
+async def test_a_judge_that_finds_no_fit(tmp_path: Path) -> None:
+    """None of these is an answer: nothing is shipped, and a confidence of null is no failure."""
+
+    def judge(asked: JSONObject) -> Prepared:
+        reply = _answers({}, 0.9, asked)
+        reply["answers"]["tool"]["confidence"] = None
+        return Prepared(200, JSON_TYPE, orjson.dumps(reply))
+
+    town = Town(judge)
+    await _ask(_gateway(tmp_path, town), request(_user("send an e-mail to Ann")))
+    assert town.tools() == ["tool_search"]
+
+
+@pytest.mark.parametrize("count", [253, 254, 255, 300])
+@pytest.mark.item("prediction/judge-many-options")
+async def test_a_judge_is_offered_what_it_can_take(count: int, tmp_path: Path) -> None:
+    """A catalogue at and above its ceiling of 255 options is narrowed by our ranker first."""
+    offered: list[JSONObject] = []
+
+    def judge(asked: JSONObject) -> Prepared:
+        offered.append(asked["questions"]["tool"]["criteria"])
+        return _judging({"act_7": 0.9})(asked)
+
+    town = Town(judge)
+    tools = [function(f"act_{number}", f"Does thing {number}.") for number in range(count)]
+    await _ask(_gateway(tmp_path, town), {**request(_user("do thing 7")), "tools": tools})
+    assert len(offered[0]) <= 255
+    assert "act_7" in town.tools()
