@@ -12,7 +12,7 @@ from proxy.triage.plan import Plan, Sent
 from proxy.triage.planner import Planner
 from proxy.triage.recall import choose_name
 from proxy.triage.scope import is_compaction, reason_to_leave, reason_to_pass
-from proxy.triage.session import Mode, Scene, Session
+from proxy.triage.session import Mode, Prefixes, Scene, Session
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
 from proxy.triage.units import Conversation, Facts, read_conversation
@@ -47,6 +47,7 @@ class Conduct:
         self._settings = settings
         self._parts = parts
         self._facts = Facts()
+        self._prefixes = Prefixes()
         most = limits.max_tool_result_chars
         self._cap = None if most is None else Cap(most)
 
@@ -84,6 +85,7 @@ class Conduct:
             scene,
             conversation,
             self,
+            self._prefixes,
             cap=self._cap,
             recall_name=choose_name(tools) if self._settings.recall else None,
             recall_chars=self._settings.recall_chars,
@@ -167,8 +169,9 @@ class Conduct:
         if previous is not None:
             wanted.add(previous)
         tenant, plans = session.scene.caller.tenant, self._parts.plans
+        seals = {seal for p in conversation.chain.signed for seal in facts[p].seals}
         known = await plans.sent(tenant, wanted)
-        session.states = await plans.states(tenant, {s for fact in facts for s in fact.seals})
+        session.states = await plans.states(tenant, seals)
         session.previous = known.get(previous) if previous is not None else None
         return known
 
@@ -185,7 +188,7 @@ class Conduct:
         urgent = plan_emergency(session, new or plan, self._settings, now)
         new = urgent or new
         if new is not None:
-            session.plan = await plans.commit(tenant, new)
+            session.plan = await plans.commit(tenant, session.conversation, new)
             self._parts.tally.adopted(new.reason)
 
 
@@ -194,9 +197,11 @@ def _begin_of_signed_turn(conversation: Conversation) -> int | None:
 
     A provider wants the blocks of a turn that it goes on with, so they cannot be stripped.
     """
+    signed = conversation.chain.signed
+    if not signed:
+        return None
     facts = conversation.facts
     for position in range(len(facts) - 1, -1, -1):
         if facts[position].role == "user":
-            signed = any(fact.seals for fact in facts[position + 1 :])
-            return position if signed else None
+            return position if signed[-1] > position else None
     return None

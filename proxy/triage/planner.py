@@ -108,7 +108,7 @@ class Planner:
         change = self._measure(session, base, {**base.pending, **acts}, used)
         verdict = weigh(change, self._settings)
         new = self._plan(session, base, (acts, rulings), verdict)
-        kept = await plans.commit(tenant, new)
+        kept = await plans.commit(tenant, session.conversation, new)
         reason = verdict if kept == new else "another worker decided"
         return Outcome(reason, kept, rulings, found.spared, change)
 

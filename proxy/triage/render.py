@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import orjson
+import xxhash
 
 from proxy.triage.plan import Act
 from proxy.triage.units import Conversation, Fact, Unit
@@ -27,6 +28,11 @@ class Cut:
     lead: tuple[bytes, ...] = ()
     body: bytes | None = None
     mark: bytes | None = None
+
+    def digest(self) -> bytes:
+        """Equal for cuts that read the same."""
+        shown = self.body if self.mark is None else self.mark
+        return xxhash.xxh3_128_digest(b"\0".join((*self.lead, shown or b"")))
 
 
 @dataclass(frozen=True, slots=True)

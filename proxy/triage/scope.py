@@ -20,7 +20,7 @@ def reason_to_pass(envelope: Envelope) -> str | None:
 
 def reason_to_leave(conversation: Conversation) -> str | None:
     """What about the messages keeps triage away: the provider's own sealed state."""
-    return "sealed" if any(fact.sealed for fact in conversation.facts) else None
+    return "sealed" if conversation.chain.sealed else None
 
 
 def is_compaction(conversation: Conversation) -> bool:

@@ -1,5 +1,6 @@
 """A request's history and its plan come in; the array that goes up, and what it is, go out."""
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
@@ -14,8 +15,8 @@ from proxy.triage.cap import Cap
 from proxy.triage.cost import tokens_of
 from proxy.triage.plan import Act, Plan, Sent, count_acts
 from proxy.triage.recall import Recall, has_recall
-from proxy.triage.render import Style, render_cuts
-from proxy.triage.stitch import UNEDITED, Seams, Stitched, stitch
+from proxy.triage.render import Cut, Style, render_cuts
+from proxy.triage.stitch import UNEDITED, Prefix, Seams, Stitched, finish_prefix, stitch
 from proxy.triage.units import Conversation
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSONObject
@@ -60,6 +61,35 @@ class Layout:
     recall: bool = False
 
 
+class Prefixes:
+    """Finished beginnings of arrays by plan: between plans nothing in them changes."""
+
+    def __init__(self, most: int = 256, most_bytes: int = 64 * 1024 * 1024) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[tuple[str, str, str | None], Prefix] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, session: "Session", name: str | None) -> Prefix | None:
+        """The beginning that was made under the session's plan."""
+        plan = session.plan
+        if plan is None or session.compaction:
+            return None
+        return self._kept.get((session.scene.caller.tenant, plan.anchor, name))
+
+    def put(self, session: "Session", name: str | None, prefix: Prefix | None) -> None:
+        """Keeps one; the oldest leave when there are too many."""
+        if session.plan is None or prefix is None:
+            return
+        place = (session.scene.caller.tenant, session.plan.anchor, name)
+        old = self._kept.pop(place, None)
+        self._kept[place] = prefix
+        self._bytes += len(prefix.body) - (len(old.body) if old is not None else 0)
+        while len(self._kept) > self._most or self._bytes > self._most_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest.body)
+
+
 @dataclass(slots=True)
 class Session:
     """Triage of one request.
@@ -70,6 +100,7 @@ class Session:
     scene: Scene
     conversation: Conversation
     desk: Desk
+    prefixes: Prefixes
     plan: Plan | None = None
     acts: Mapping[str, Act] = field(default_factory=dict)
     states: Mapping[bytes, str] = field(default_factory=dict)
@@ -116,15 +147,24 @@ class Session:
 
     def stitch(self, acts: Mapping[str, Act]) -> Stitched:
         """The array as it is with these acts."""
-        layout = self.layout
-        name = self.recall_name if layout.recall else None
-        held = [p for p, edit in layout.edits.items() if edit.before or edit.after]
-        style = Style(name, frozenset(held) if layout.frozen else ())
+        edits = self.layout.edits
+        name = self.recall_name if self.layout.recall else None
+        known = self.prefixes.get(self, name) if acts is self.acts else None
+        if known is not None and known.fits(self.conversation, edits):
+            cuts = self._capped({}, name)
+            return stitch(self.conversation, self.raw, Seams(cuts, edits, self.states), known)
+        held = [p for p, edit in edits.items() if edit.before or edit.after]
+        style = Style(name, frozenset(held) if self.layout.frozen else ())
         cuts = {} if self.compaction else render_cuts(self.conversation, acts, style)
+        seams = Seams(self._capped(cuts, name), edits, self.states)
+        if acts is self.acts and cuts:
+            self.prefixes.put(self, name, finish_prefix(self.conversation, seams))
+        return stitch(self.conversation, self.raw, seams)
+
+    def _capped(self, cuts: dict[int, Cut], name: str | None) -> dict[int, Cut]:
         if self.cap is not None and not self.compaction:
             cuts.update(self.cap.cuts(self.conversation, cuts, name))
-        seams = Seams(cuts, layout.edits, self.states)
-        return stitch(self.conversation, self.raw, seams)
+        return cuts
 
     async def send(self) -> None:
         """Tells the desk once that the request goes up."""

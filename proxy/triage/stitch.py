@@ -52,39 +52,101 @@ class Seams:
     states: Mapping[bytes, str] = field(default_factory=dict)
 
 
-def stitch(conversation: Conversation, raw: bytes | memoryview, seams: Seams) -> Stitched:
-    """The array that goes up; the client's own bytes when nothing is edited."""
-    links, facts = conversation.links, conversation.facts
-    state = _State()
-    pieces: dict[int, Sequence[bytes | msgspec.Raw]] = {}
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The finished beginning of an array: the messages after the leading system ones up to `stop`.
+
+    It is what a plan made of them, for as long as their bytes are those of `fingerprint`.
+    """
+
+    stop: int
+    lead: int
+    fingerprint: bytes
+    body: bytes
+    state: str
+
+    def fits(self, conversation: Conversation, edits: Mapping[int, Edit]) -> bool:
+        """Whether a conversation begins so, and was already longer before this request."""
+        if self.lead != conversation.lead or len(conversation.heads) < 2:
+            return False
+        return (
+            conversation.heads[-2] >= self.stop - 1
+            and not any(position < self.stop for position in edits)
+            and conversation.fingerprint(self.stop) == self.fingerprint
+        )
+
+
+def stitch(
+    conversation: Conversation, raw: bytes | memoryview, seams: Seams, known: Prefix | None = None
+) -> Stitched:
+    """The array that goes up; the client's own bytes when nothing is edited.
+
+    What a `known` beginning covers is taken from it.
+    """
+    start = known.stop if known is not None else 0
+    count = len(conversation.items)
+    begun = known.state if known is not None else UNEDITED
+    walk = _walk(conversation, seams, range(start, count), begun)
+    if known is None and not walk.pieces:
+        return Stitched(bytes(raw), walk.state, walk.earlier)
+    items = conversation.items
+    front: list[bytes | msgspec.Raw] = []
+    if known is not None:
+        front = [*items[: known.lead], *([known.body] if known.body else ())]
+    body = b",".join([*front, *_lay(items, walk.pieces, start, count)])
+    return Stitched(b"[" + body + b"]", walk.state, walk.earlier, walk.stripped)
+
+
+def finish_prefix(conversation: Conversation, seams: Seams) -> Prefix | None:
+    """The beginning up to the last cut, if it holds nothing that may still change."""
+    stop = max(seams.cuts, default=-1) + 1
+    sealed = any(position < stop for position in conversation.chain.signed)
+    if not stop or sealed or any(position < stop for position in seams.edits):
+        return None
+    walk = _walk(conversation, Seams(seams.cuts), range(stop), UNEDITED)
+    lead = conversation.lead
+    body = b",".join(_lay(conversation.items, walk.pieces, lead, stop))
+    return Prefix(stop, lead, conversation.fingerprint(stop), body, walk.state)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What a walk along the edits has come to."""
+
+    state: str
+    earlier: str
+    stripped: int = 0
+    pieces: dict[int, Sequence[bytes | msgspec.Raw]] = field(default_factory=dict)
+
+
+def _walk(conversation: Conversation, seams: Seams, stretch: range, begun: str) -> _Walk:
+    links = conversation.links
+    state = _State(begun)
+    walk = _Walk(begun, begun)
     earlier: str | None = None
-    stripped = 0
     previous = conversation.heads[-2] if len(conversation.heads) > 1 else -1
-    special = {*seams.cuts, *seams.edits}
-    special.update(p for p, fact in enumerate(facts) if fact.seals)
-    for position in sorted(special):
+    special = {*seams.cuts, *seams.edits, *conversation.chain.signed}
+    for position in sorted(position for position in special if position in stretch):
         if earlier is None and position > previous:
             earlier = state.value
         cut = seams.cuts.get(position)
         lead: tuple[bytes, ...] = ()
         if cut is not None:
             lead = cut.lead
-            shown = cut.body if cut.mark is None else cut.mark
-            digest = xxhash.xxh3_128_digest(b"\0".join((*cut.lead, shown or b"")))
-            state.advance(links[position], digest)
+            state.advance(links[position], cut.digest())
             if cut.body != b"":
-                pieces[position] = lead if cut.body is None else (*lead, cut.body)
+                walk.pieces[position] = lead if cut.body is None else (*lead, cut.body)
                 continue
         stale = _is_stale(conversation, position, seams, state.value)
         if stale:
             state.advance(links[position], b"strip")
-            stripped += 1
+            walk.stripped += 1
         if stale or lead or position in seams.edits:
             own = _render(conversation.items[position], seams.edits.get(position), strip=stale)
-            pieces[position] = (*lead, *own)
-    earlier = state.value if earlier is None else earlier
-    body = _join(conversation.items, pieces) if pieces else bytes(raw)
-    return Stitched(body, state.value, earlier, stripped)
+            walk.pieces[position] = (*lead, *own)
+    walk.state = state.value
+    walk.earlier = state.value if earlier is None else earlier
+    return walk
 
 
 def _is_stale(conversation: Conversation, position: int, seams: Seams, state: str) -> bool:
@@ -112,14 +174,20 @@ def _dump(message: JSONObject, *, strip: bool) -> bytes:
     return orjson.dumps(strip_signed(message) if strip else message)
 
 
-def _join(
-    items: Sequence[msgspec.Raw], pieces: Mapping[int, Sequence[bytes | msgspec.Raw]]
-) -> bytes:
-    woven: list[bytes | msgspec.Raw] = []
-    for position, item in enumerate(items):
+def _lay(
+    items: Sequence[msgspec.Raw],
+    pieces: Mapping[int, Sequence[bytes | msgspec.Raw]],
+    start: int,
+    stop: int,
+) -> list[bytes | msgspec.Raw]:
+    """The items of a stretch, the edited ones as their pieces."""
+    if not pieces:
+        return [*items[start:stop]]
+    laid: list[bytes | msgspec.Raw] = []
+    for position in range(start, stop):
         piece = pieces.get(position)
         if piece is None:
-            woven.append(item)
+            laid.append(items[position])
         else:
-            woven.extend(piece)
-    return b"[" + b",".join(woven) + b"]"
+            laid.extend(piece)
+    return laid

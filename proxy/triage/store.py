@@ -26,11 +26,11 @@ class Plans:
 
     async def find(self, tenant: str, conversation: Conversation) -> Plan | None:
         """The plan with the longest history that is a beginning of this one."""
-        links = [conversation.links[position].hex() for position in conversation.heads]
-        keys = [f"{self._space}:{link}" for link in links]
-        found = await self._store.get_many(tenant, keys)
-        if not found:
+        names = conversation.chain.names
+        if not names or await self._store.get(tenant, f"{self._space}:root:{names[0]}") is None:
             return None
+        keys = [f"{self._space}:{name}" for name in names]
+        found = await self._store.get_many(tenant, keys)
         for key in reversed(keys):
             plan = self._decode(found[key]) if key in found else None
             if plan is not None:
@@ -42,10 +42,16 @@ class Plans:
         value = await self._store.get(tenant, f"{self._space}:{anchor}")
         return None if value is None else self._decode(value)
 
-    async def commit(self, tenant: str, plan: Plan) -> Plan:
-        """Keeps a plan unless there is one for this conversation; the one that holds."""
+    async def commit(self, tenant: str, conversation: Conversation, plan: Plan) -> Plan:
+        """Keeps a plan unless there is one for this conversation; the one that holds.
+
+        Where the conversation begins it says that there are plans, so that the many others are
+        looked up with one key.
+        """
         value = plan.encode()
         kept = await self._store.put_if_absent(tenant, f"{self._space}:{plan.anchor}", value)
+        root = conversation.chain.names[0] if conversation.chain.names else plan.anchor
+        await self._store.put(tenant, f"{self._space}:root:{root}", b"1")
         return plan if kept == value else self._decode(kept) or plan
 
     async def sent(self, tenant: str, links: Iterable[bytes]) -> dict[bytes, Sent]:

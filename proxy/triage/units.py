@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 import orjson
@@ -24,6 +24,8 @@ COMPACTION = re.compile(
     re.IGNORECASE,
 )
 """How agents ask a model to shorten a conversation; such a request needs all of it."""
+_T = TypeVar("_T")
+_MOST_TRIES = 8
 _COMPACTION_CHARS = 4_000
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _MEDIA = ("image_url", "input_audio", "file", "video_url", "image", "document", "source")
@@ -60,15 +62,51 @@ class Unit(msgspec.Struct, frozen=True, gc=False):
     marked: bool
 
 
+class Chain(msgspec.Struct, frozen=True):
+    """What the messages of a request come to, without their bytes.
+
+    `links` has a hash per message, `heads` are positions where requests ended and `names` their
+    hashes in hex. `signed` are positions with signatures, `sealed` says that the provider keeps
+    state of its own in here.
+    """
+
+    links: Sequence[bytes] = ()
+    units: Sequence[Unit] = ()
+    heads: Sequence[int] = ()
+    names: Sequence[str] = ()
+    turns: int = 0
+    signed: Sequence[int] = ()
+    sealed: bool = False
+
+
 class Conversation(msgspec.Struct, frozen=True):
-    """The messages of a request. `links` has a hash per message, `heads` where requests ended."""
+    """The messages of a request. `digests` has 16 bytes for each, `lead` are system messages."""
 
     items: Sequence[msgspec.Raw]
     facts: Sequence[Fact]
-    links: Sequence[bytes]
-    units: Sequence[Unit]
-    heads: Sequence[int]
-    turns: int
+    digests: bytes
+    lead: int
+    chain: Chain
+
+    @property
+    def links(self) -> Sequence[bytes]:
+        """A hash per message, of everything up to it."""
+        return self.chain.links
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """What is kept, shortened or dropped as a whole."""
+        return self.chain.units
+
+    @property
+    def heads(self) -> Sequence[int]:
+        """Positions where requests ended."""
+        return self.chain.heads
+
+    @property
+    def turns(self) -> int:
+        """How many user turns there are."""
+        return self.chain.turns
 
     @property
     def head(self) -> bytes:
@@ -84,37 +122,56 @@ class Conversation(msgspec.Struct, frozen=True):
         """The tool steps."""
         return [unit for unit in self.units if unit.kind == "step"]
 
+    def fingerprint(self, stop: int) -> bytes:
+        """The bytes of the messages up to a position, the leading system messages left out."""
+        return xxhash.xxh3_128_digest(self.digests[16 * self.lead : 16 * stop])
+
 
 class Facts:
-    """Facts of messages by their bytes: a client sends every old message again and again.
+    """Facts of messages by their bytes, and chains by those of whole histories.
 
-    The tenant seeds the key, so nobody can find out what another one has sent.
+    A client sends every old message again and again. The tenant seeds the keys, so nobody can find
+    out what another one has sent.
     """
 
-    def __init__(self, most: int = 16_384) -> None:
+    def __init__(self, most: int = 16_384, most_chains: int = 512) -> None:
         self._most = most
+        self._most_chains = most_chains
         self._known: OrderedDict[bytes, Fact] = OrderedDict()
+        self._chains: OrderedDict[bytes, Chain] = OrderedDict()
 
-    def read(self, items: Sequence[msgspec.Raw], tenant: str) -> list[Fact] | None:
-        """A fact per message; None when one of them is no message."""
+    def read(self, items: Sequence[msgspec.Raw], tenant: str) -> tuple[list[Fact], bytes] | None:
+        """A fact per message, and the digests of all; None when one of them is no message."""
         seed = xxhash.xxh3_64_intdigest(tenant.encode())
-        known, digest = self._known, xxhash.xxh3_128_digest
+        digest = xxhash.xxh3_128_digest
+        keys = [digest(item, seed) for item in items]
         facts: list[Fact] = []
-        for item in items:
-            key = digest(item, seed)
-            fact = known.get(key)
+        for position, fact in enumerate(map(self._known.get, keys)):
             if fact is None:
-                fact = _read_fact(bytes(item))
+                fact = _read_fact(bytes(items[position]))  # noqa: PLW2901 - read what is not known
                 if fact is None:
                     return None
-                self._keep(key, fact)
+                _keep(self._known, keys[position], fact, self._most)
             facts.append(fact)
-        return facts
+        return facts, b"".join(keys)
 
-    def _keep(self, key: bytes, fact: Fact) -> None:
-        self._known[key] = fact
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
+    def find(self, conversation: Conversation, user: bytes) -> Chain:
+        """The chain of the longest known beginning that was a whole request; maybe an empty one."""
+        facts = conversation.facts
+        tries = 0
+        for position in range(len(facts) - 1, -1, -1):
+            last = position == len(facts) - 1 or facts[position + 1].role == "assistant"
+            if last and facts[position].role in {"user", "tool"}:
+                chain = self._chains.get(_name(conversation, position + 1, user))
+                tries += 1
+                if chain is not None or tries == _MOST_TRIES:
+                    return chain or Chain()
+        return Chain()
+
+    def keep(self, conversation: Conversation, user: bytes) -> None:
+        """Remembers the chain of a whole request."""
+        name = _name(conversation, len(conversation.items), user)
+        _keep(self._chains, name, conversation.chain, self._most_chains)
 
 
 def read_conversation(
@@ -126,18 +183,43 @@ def read_conversation(
     except (msgspec.DecodeError, RecursionError):
         return None
     known = facts.read(items, tenant)
-    return None if known is None else link_messages(items, known, user)
+    if known is None:
+        return None
+    found, digests = known
+    lead = next((p for p, fact in enumerate(found) if fact.role != "system"), len(found))
+    bare = Conversation(items, found, digests, lead, Chain())
+    who = (user or "").encode()
+    chain = link_messages(found, who, facts.find(bare, who))
+    conversation = Conversation(items, found, digests, lead, chain)
+    facts.keep(conversation, who)
+    return conversation
 
 
-def link_messages(
-    items: Sequence[msgspec.Raw], facts: Sequence[Fact], user: str | None
-) -> Conversation:
-    """Units and hashes. System messages belong to no unit: applications put dates there."""
-    link = xxhash.xxh3_128_digest((user or "").encode())
-    links: list[bytes] = []
-    heads: list[int] = []
-    builder = _Builder()
-    position, count = 0, len(facts)
+def _name(conversation: Conversation, stop: int, user: bytes) -> bytes:
+    return conversation.fingerprint(stop) + b"%d " % conversation.lead + user
+
+
+def _keep(book: OrderedDict[bytes, _T], key: bytes, value: _T, most: int) -> None:
+    book[key] = value
+    if len(book) > most:
+        book.popitem(last=False)
+
+
+def link_messages(facts: Sequence[Fact], user: bytes, known: Chain) -> Chain:
+    """Units and hashes. System messages belong to no unit: applications put dates there.
+
+    `known` is the chain of a beginning; its last unit may have grown, so that is read again.
+    """
+    units = list(known.units[:-1])
+    position = known.units[-1].positions[0] if known.units else 0
+    links = list(known.links[:position])
+    heads = [head for head in known.heads if head < position]
+    names = known.names[: len(heads)]
+    signed = [place for place in known.signed if place < position]
+    begun = position
+    link = links[-1] if links else xxhash.xxh3_128_digest(user)
+    builder = _Builder(units)
+    count = len(facts)
     while position < count:
         fact = facts[position]
         if fact.role == "system":
@@ -148,22 +230,30 @@ def link_messages(
         many = stop - position > 2
         ordered = _in_call_order(facts, position, stop) if many else facts[position:stop]
         for each in ordered:
-            if each.role != "system":
-                link = xxhash.xxh3_128_digest(link + each.digest)
+            link = xxhash.xxh3_128_digest(link + each.digest)
             links.append(link)
         if fact.role != "assistant" or fact.calls:
             heads.append(stop - 1)
         builder.add(facts, position, stop, link)
         position = stop
-    return Conversation(items, facts, links, builder.finish(), heads, builder.turn)
+    fresh = facts[begun:]
+    return Chain(
+        links,
+        builder.finish(),
+        heads,
+        [*names, *(links[head].hex() for head in heads[len(names) :])],
+        builder.turn,
+        [*signed, *(begun + place for place, fact in enumerate(fresh) if fact.seals)],
+        known.sealed or any(fact.sealed for fact in fresh),
+    )
 
 
 class _Builder:
     """Puts messages together to units."""
 
-    def __init__(self) -> None:
-        self.turn = 0
-        self._units: list[Unit] = []
+    def __init__(self, units: list[Unit]) -> None:
+        self.turn = units[-1].turn if units else 0
+        self._units = units
         self._kind: Kind = "head"
         self._positions: list[int] = []
         self._link = b""

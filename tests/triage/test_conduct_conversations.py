@@ -132,9 +132,7 @@ class Client:
             case "renumber":
                 self.renumber()
             case "trim":
-                for message in self.messages:
-                    if isinstance(message["content"], str):
-                        message["content"] = f" {message['content'].strip()}\r\n"
+                self.trim()
             case "drop_reasoning":
                 for message in self.messages:
                     message.pop("thinking_blocks", None)
@@ -149,6 +147,11 @@ class Client:
                 await self.studio.later.pop()
             case "settle":
                 await self.studio.settle()
+
+    def trim(self) -> None:
+        for message in self.messages:
+            if isinstance(message["content"], str):
+                message["content"] = f" {message['content'].strip()}\r\n"
 
     def renumber(self) -> None:
         names: dict[str, str] = {}

@@ -1,0 +1,439 @@
+"""Long conversations with triage, without and with a rolling summary: what they cost, what is known.
+
+    python -m bench.triage [CONVERSATIONS] [--json]
+
+Prompts, tools and documents are real (tests/data/retrieval); the provider is simulated: a cached
+prefix token costs 0.1, one written to the cache 1.25, an output token 5, and without a cache every
+prompt token 1. The judge reads only what it is shown and is wrong at random; the writer extracts.
+"""
+
+import asyncio
+import json
+import random
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import xxhash
+from prometheus_client import CollectorRegistry
+
+from proxy.judge.ask import Desk, Judge, Member
+from proxy.judge.books import NoPrices
+from proxy.judge.breaker import Breaker, Patience
+from proxy.judge.cache import AnswerCache
+from proxy.judge.job import Attempt, Job, Purpose
+from proxy.judge.questions import ChoiceAnswer, Question
+from proxy.judge.reading import Reading
+from proxy.judge.wording import load_wordings
+from proxy.ledger.usage import Row, Tokens
+from proxy.observe.log import configure
+from proxy.plan.envelope import open_envelope
+from proxy.plan.identity import Caller
+from proxy.settings import Log
+from proxy.state.memory import MemoryStore
+from proxy.tools.smalltalk import is_small_talk
+from proxy.triage.candidates import Candidate
+from proxy.triage.conduct import Conduct, Parts
+from proxy.triage.decide import JudgedDecider
+from proxy.triage.planner import Planner, Staff
+from proxy.triage.session import Layout, Scene, Session
+from proxy.triage.store import Plans
+from proxy.triage.tally import TriageTally
+from proxy.triage.view import CONSTRAINT, FIGURE
+from proxy.triage_settings import Limits, Triage
+from proxy.wire import JSONObject
+
+DATA = Path("tests/data/retrieval")
+READ, WRITE, OUT = 0.1, 1.25, 5.0
+JUDGE = 0.014
+"""Of the main model's price: $0.042 a million tokens against $3."""
+WRITER_IN, WRITER_OUT = 0.33, 1.67
+BUDGET = 30_000
+SYSTEM = {"role": "system", "content": "You are an operations assistant. " * 60}
+TOOLS = orjson.dumps([{"type": "function", "function": {"name": "run", "parameters": {}}}] * 8)
+CHATTER = ("thanks a lot!", "great, thank you", "ok", "hello again", "perfect, thanks")
+RULES = (
+    "Never deploy {0} to the {1} region.",
+    "All changes of {0} must be approved by {1}.",
+    "Only {1} may restart {0}.",
+)
+
+
+@dataclass(slots=True)
+class Fact:
+    """Something that was said once: what is asked later, and the word that answers it."""
+
+    question: str
+    value: str
+    rule: bool = False
+
+
+@dataclass(slots=True)
+class Script:
+    """A client's whole conversation: the messages, where requests end, what is to be known."""
+
+    messages: list[JSONObject] = field(default_factory=list)
+    requests: list[int] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+
+
+def write_script(seed: int, turns: int = 130) -> Script:
+    """A conversation of many turns with tool loops."""
+    dice = random.Random(seed)
+    queries = [q["query"] for q in _load("azure/queries.jsonl")]
+    documents = _load("azure/catalogue.jsonl") + _load("bfcl/catalogue.jsonl")
+    script = Script()
+    script.messages.append({"role": "user", "content": "Help me run our cloud platform."})
+    script.requests.append(1)
+    script.messages.append({"role": "assistant", "content": "Gladly. Where do we begin?"})
+    for turn in range(turns):
+        kind = dice.random()
+        if kind < 0.2:
+            _say(script, dice.choice(CHATTER), "You are welcome! " * dice.randint(1, 3))
+        elif kind < 0.32:
+            _state(script, dice, turn)
+        elif kind < 0.5:
+            words = dice.choice(documents)["description"]
+            question = f"{dice.choice(queries)} What should I know about it? {words[:200]}"
+            _say(script, question, _prose(dice, documents, 900))
+        else:
+            _work(script, dice, turn, (queries, documents))
+    script.messages.append({"role": "user", "content": "Let us wrap up this platform work."})
+    script.requests.append(len(script.messages))
+    return script
+
+
+def _load(name: str) -> list[JSONObject]:
+    return [json.loads(line) for line in (DATA / name).read_text("utf-8").splitlines()]
+
+
+def _say(script: Script, question: str, answer: str) -> None:
+    script.messages.append({"role": "user", "content": question})
+    script.requests.append(len(script.messages))
+    script.messages.append({"role": "assistant", "content": answer})
+
+
+def _state(script: Script, dice: random.Random, turn: int) -> None:
+    """A decision or a rule of the user, in the middle of other words."""
+    thing, value = f"service-{turn}", f"team-{dice.randrange(16**5):05x}"
+    filler = "Some background that you may find useful for later work on it. " * dice.randint(4, 20)
+    if dice.random() < 0.5:
+        said = dice.choice(RULES).format(thing, value)
+        script.facts.append(Fact(f"What is the rule about {thing}?", value, rule=True))
+    else:
+        said = f"We decided that {thing} is owned by {value}."
+        script.facts.append(Fact(f"Who owns {thing}?", value))
+    _say(script, f"{filler}\n{said}\n{filler}", "Understood, I will keep to that. " * 3)
+
+
+def _work(
+    script: Script,
+    dice: random.Random,
+    turn: int,
+    texts: tuple[Sequence[str], Sequence[JSONObject]],
+) -> None:
+    """A tool loop: one to three steps with listings, then an answer."""
+    queries, documents = texts
+    script.messages.append({"role": "user", "content": dice.choice(queries)})
+    for number in range(dice.randint(1, 3)):
+        script.requests.append(len(script.messages))
+        name, call = f"vault-{turn}-{number}", f"call_{turn}_{number}"
+        rows = [
+            {"name": d["name"], "about": d["description"][:160], "state": "ok"}
+            for d in dice.sample(list(documents), dice.randint(3, 22))
+        ]
+        if dice.random() < 0.3:
+            value = f"sha-{dice.randrange(16**8):08x}"
+            rows.insert(len(rows) // 2, {"name": name, "checksum": value, "size": "12 MB"})
+            script.facts.append(Fact(f"Which checksum does {name} have?", value))
+        arguments = json.dumps({"target": name, "verbose": True})
+        function = {"name": "run", "arguments": arguments}
+        script.messages += [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": call, "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": call, "content": json.dumps(rows)},
+        ]
+    script.requests.append(len(script.messages))
+    script.messages.append({"role": "assistant", "content": _prose(dice, documents, 500)})
+
+
+def _prose(dice: random.Random, documents: Sequence[JSONObject], most: int) -> str:
+    return " ".join(d["description"] for d in dice.sample(list(documents), 6))[:most]
+
+
+def tokens(value: JSONObject | bytes | str) -> float:
+    """Four bytes are a token, for every contestant alike."""
+    raw = orjson.dumps(value) if isinstance(value, dict) else value
+    return len(raw) / 4
+
+
+@dataclass(slots=True)
+class Bill:
+    """What one contestant has spent, in main-model prompt tokens."""
+
+    warm: float = 0.0
+    plain: float = 0.0
+    aside: float = 0.0
+    calls: int = 0
+    peak: float = 0.0
+    _cache: set[bytes] = field(default_factory=set)
+
+    def request(self, parts: Sequence[bytes], output: float) -> float:
+        """One call of the main model: the longest beginning that was sent before is cached."""
+        link, cached, total, known = b"", 0.0, 0.0, True
+        for part in parts:
+            link = xxhash.xxh3_128_digest(link + part)
+            size = len(part) / 4
+            known = known and link in self._cache
+            cached += size if known else 0.0
+            total += size
+            self._cache.add(link)
+        self.warm += READ * cached + WRITE * (total - cached) + OUT * output
+        self.plain += total + OUT * output
+        self.calls += 1
+        self.peak = max(self.peak, total)
+        return total
+
+    def side(self, cost: float) -> None:
+        """A judge's or a writer's call."""
+        self.aside += cost
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """With a cache and without."""
+        return self.warm + self.aside, self.plain + self.aside
+
+
+class ViewJudge:
+    """Judges by what it is shown, and one time in twenty wrongly."""
+
+    name, model, local = "view", "view", False
+
+    def __init__(self, bill: Bill, seed: int) -> None:
+        self._bill = bill
+        self._dice = random.Random(seed)
+
+    def answers(self, question: Question) -> bool:
+        return True
+
+    async def judge(self, job: Job) -> Reading:
+        self._bill.side(JUDGE * (260 + len(orjson.dumps(job.state)) / 4 + 60 * len(job.questions)))
+        assert isinstance(job.state, dict)
+        answers = {name: self._answer(str(job.state[name])) for name in job.questions}
+        reading = Reading(answers, {}, self.model)
+        job.record(Attempt(self.name, self.model, "ok", 0.0, 0.0, reading))
+        return reading
+
+    def _answer(self, shown: str) -> ChoiceAnswer:
+        first = shown.split("\n", 1)[0].removeprefix("user: ")
+        if is_small_talk(first) or len(shown) < 120:
+            label = "drop"
+        elif "result (" in shown or len(shown) > 300:
+            label = "compress"
+        else:
+            label = "keep"
+        if self._dice.random() < 0.05:
+            label = self._dice.choice(("keep", "compress", "drop"))
+        rest = {other: 0.1 for other in ("keep", "compress", "drop") if other != label}
+        return ChoiceAnswer(label, {label: 0.8, **rest}, 0.7)
+
+
+class Extractor:
+    """Writes notes of what it reads: the first words, and the first lines that bind."""
+
+    def __init__(self, bill: Bill) -> None:
+        self._bill = bill
+
+    async def write(self, candidates: Sequence[Candidate], purpose: Purpose) -> dict[str, str]:
+        return {c.link: self._note(c) for c in candidates}
+
+    def _note(self, candidate: Candidate) -> str:
+        text = "\n".join(
+            "".join(str(call) for call in m.get("calls", ())) + m["content"]
+            for m in candidate.messages
+        )
+        lines = [part for part in re.split(r"\n|(?<=\.) ", text) if _binds(part)]
+        note = f"{text[:120]} … {' '.join(lines)[:200]}"
+        self._bill.side(WRITER_IN * (100 + min(len(text), 12_000) / 4) + WRITER_OUT * tokens(note))
+        return note
+
+
+def _binds(part: str) -> bool:
+    return bool(CONSTRAINT.search(part) or FIGURE.search(part)) and len(part) < 200
+
+
+@dataclass(slots=True)
+class Result:
+    """One contestant's bill and what it still knows at the end."""
+
+    bill: Bill
+    known: float
+    rules: float
+    plans: int = 0
+
+
+def run_plain(script: Script) -> Result:
+    """Nothing is taken out."""
+    bill = Bill()
+    for stop in script.requests:
+        bill.request(_parts(TOOLS, script.messages[:stop]), _output(script, stop))
+    return _judge_memory(script, bill, script.messages, {}, 0)
+
+
+def run_summary(script: Script, keep: int = 20) -> Result:
+    """When over budget, the main model sums up all but the newest messages, once more each time."""
+    bill, summary, start, summaries = Bill(), "", 0, 0
+    for stop in script.requests:
+        head = [{"role": "user", "content": f"Summary so far: {summary}"}] if summary else []
+        sent = [*head, *script.messages[start:stop]]
+        used = bill.request(_parts(TOOLS, sent), _output(script, stop))
+        border = _safe_cut(script.messages, stop - keep)
+        if used > BUDGET and border > start:
+            old = [*head, *script.messages[start:border]]
+            text = " ".join(str(m.get("content") or "") for m in old)
+            lines = [p for p in re.split(r"\n|(?<=\.) ", text) if _binds(p)]
+            summary = (summary[:2_000] + " " + " ".join(reversed(lines)))[:4_000]
+            ask = orjson.dumps({"role": "user", "content": "Sum up the conversation so far. " * 8})
+            bill.request([*_parts(TOOLS, sent), ask], tokens(summary))
+            start, summaries = border, summaries + 1
+    final = [{"role": "user", "content": summary}, *script.messages[start:]]
+    return _judge_memory(script, bill, final, {}, summaries)
+
+
+def _safe_cut(messages: Sequence[JSONObject], position: int) -> int:
+    while position > 0 and messages[position]["role"] != "user":
+        position -= 1
+    return max(0, position)
+
+
+def run_triage(script: Script, settings: Triage, seed: int) -> Result:
+    """The gateway's own triage."""
+    return asyncio.run(_run_triage(script, settings, seed))
+
+
+async def _run_triage(script: Script, settings: Triage, seed: int) -> Result:
+    bill, plans = Bill(), set[str]()
+    later: list[object] = []
+    conduct = _make_conduct(settings, bill, seed, later)
+    session: Session | None = None
+    sent: list[JSONObject] = []
+    for stop in script.requests:
+        body = {"model": "m", "messages": [SYSTEM, *script.messages[:stop]]}
+        envelope = open_envelope(orjson.dumps({**body, "tools": orjson.Fragment(TOOLS)}))
+        assert envelope is not None
+        found = await conduct.open(Scene(envelope, Caller(), "req", "on"))
+        assert isinstance(found, Session)
+        session = found
+        recall = session.recall() if session.recallable else None
+        woven = session.weave(Layout(recall=recall is not None))
+        await session.send()
+        sent = orjson.loads(woven)
+        tools = TOOLS + (recall.raw if recall is not None else b"")
+        used = bill.request(_parts(tools, sent[1:]), _output(script, stop))
+        session.end(Tokens(prompt=round(used)))
+        plans.add(session.plan.anchor if session.plan and session.acts else "")
+        while later:
+            await later.pop()  # type: ignore[misc]  # what was spawned
+    assert session is not None
+    return _judge_memory(script, bill, sent, {"session": session}, len(plans - {""}))
+
+
+def _make_conduct(settings: Triage, bill: Bill, seed: int, later: list[object]) -> Conduct:
+    rows: list[Row] = []
+    desk = Desk(NoPrices(), rows.append, AnswerCache(0, 0), configure(Log(level="error")))
+    judge = Judge([Member(ViewJudge(bill, seed), Breaker(Patience(3, 30)))], desk)
+    decider = JudgedDecider(judge, load_wordings()["triage_action"], settings)
+    store = MemoryStore(64 * 1024 * 1024, 1e9)
+    planner = Planner(settings, Staff(decider, Extractor(bill)))
+    tally = TriageTally(CollectorRegistry())
+    return Conduct(
+        settings,
+        Limits(),
+        Parts(Plans(store), Plans(store, "shadow"), planner, tally, later.append),
+    )
+
+
+def _parts(tools: bytes, messages: Iterable[JSONObject]) -> list[bytes]:
+    return [tools, orjson.dumps(SYSTEM), *(orjson.dumps(m) for m in messages)]
+
+
+def _output(script: Script, stop: int) -> float:
+    return tokens(script.messages[stop]) if stop < len(script.messages) else 50
+
+
+def _judge_memory(
+    script: Script,
+    bill: Bill,
+    sent: Sequence[JSONObject],
+    tools: dict[str, Session],
+    plans: int,
+) -> Result:
+    """How many facts the model can still answer: by reading, or by three recalls at most."""
+    text = "\n".join(str(m.get("content")) + str(m.get("tool_calls") or "") for m in sent)
+    session = tools.get("session")
+    found = [
+        f.value in text or (session is not None and _recalls(f, text, session))
+        for f in script.facts
+    ]
+    rules = [ok for ok, fact in zip(found, script.facts, strict=True) if fact.rule]
+    others = [ok for ok, fact in zip(found, script.facts, strict=True) if not fact.rule]
+    return Result(bill, sum(others) / len(others), sum(rules) / len(rules), plans)
+
+
+def _recalls(fact: Fact, text: str, session: Session) -> bool:
+    recall = session.recall()
+    assert recall is not None
+    wanted = set(re.findall(r"[a-z]+-[\d-]+|[a-z]{5,}", fact.question.lower()))
+    lines = re.findall(r"^\[(\d+)\] (.*)$", text, re.MULTILINE)
+    ranked = sorted(lines, key=lambda line: -sum(word in line[1].lower() for word in wanted))
+    return any(fact.value in recall.answer(f'{{"n": {number}}}') for number, _ in ranked[:3])
+
+
+def compare(count: int, settings: Triage | None = None) -> dict[str, float]:
+    """The mean over so many conversations; costs are shares of those without triage."""
+    own = settings or Triage(mode="on", budget_tokens=BUDGET)
+    sums: dict[str, float] = {}
+    for seed in range(count):
+        script = write_script(seed)
+        plain, summary = run_plain(script), run_summary(script)
+        triage = run_triage(script, own, seed)
+        figures = {
+            "turns": sum(m["role"] == "user" for m in script.messages),
+            "calls": plain.bill.calls,
+            "tokens": plain.bill.peak,
+            "peak": triage.bill.peak,
+            "plans": triage.plans,
+            "summaries": summary.plans,
+            "triage_warm": triage.bill.totals[0] / plain.bill.totals[0],
+            "triage_plain": triage.bill.totals[1] / plain.bill.totals[1],
+            "summary_warm": summary.bill.totals[0] / plain.bill.totals[0],
+            "summary_plain": summary.bill.totals[1] / plain.bill.totals[1],
+            "aside_of_triage": triage.bill.aside / triage.bill.totals[0],
+            "facts": triage.known,
+            "rules": triage.rules,
+            "summary_facts": summary.known,
+            "summary_rules": summary.rules,
+        }
+        for name, value in figures.items():
+            sums[name] = sums.get(name, 0.0) + value / count
+    return sums
+
+
+def main() -> None:
+    numbers = [argument for argument in sys.argv[1:] if argument.isdecimal()]
+    figures = compare(int(numbers[0]) if numbers else 5)
+    if "--json" in sys.argv:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        print(f"{name:16} {value:12,.3f}")
+
+
+if __name__ == "__main__":
+    main()
