@@ -91,7 +91,7 @@ class Turn:
         if isinstance(draft, RequestPlan):
             account.plan = draft
             return await forward(crew.dispatch, opened, account, session)
-        account.plan = plan_of(draft)
+        account.plan = plan_of(draft, decisions=opened.policy.explain)
         if opened.policy.deferral == "observe":
             account.plan = replace(account.plan, bypass="observe")
             return await forward(crew.dispatch, opened, account, session)
