@@ -139,7 +139,7 @@ class Drafter:
         if self._adviser is not None and predicts:
             scene = Scene(opened.request, toolbox, history, messages, links)
             advice = await self._adviser.advise(scene)
-        forced = "required" in (choice.kind, choice.mode)
+        required = "required" in (choice.kind, choice.mode)
         arrangement = arrange(
             toolbox,
             history,
@@ -151,7 +151,7 @@ class Drafter:
                 settings.eager_chars,
                 takes_breakpoint(settings, opened.model, opened.request.body),
             ),
-            _Predictor(toolbox, advice, predicts, forced),
+            _Predictor(toolbox, advice, predicts, _newest_moment(history) if required else None),
             {position: memento.discovered for position, memento in mementos.items()},
         )
         whole = len(arrangement.eager) == len(toolbox.split.eager) + len(toolbox.deferrable)
@@ -221,20 +221,28 @@ class Drafter:
 
 @dataclass(frozen=True, slots=True)
 class _Predictor:
-    """What to ship at a moment of the conversation: the judge's choice, else the ranker's."""
+    """What to ship at a moment of the conversation: the judge's choice, else the ranker's.
+
+    `forced` is the moment at which the client requires a call, whatever it needs.
+    """
 
     toolbox: Toolbox
     advice: Mapping[int, tuple[str, ...]]
     on: bool
-    forced: bool
+    forced: int | None
 
     def __call__(self, asked: Asked) -> Sequence[str]:
         if not self.on:
             return ()
+        forced = asked.position == self.forced
         judged = self.advice.get(asked.position)
-        return (
-            self.toolbox.predict(asked.cue, forced=self.forced).names if judged is None else judged
-        )
+        if judged is None or (forced and not judged):
+            return self.toolbox.predict(asked.cue, forced=forced).names
+        return judged
+
+
+def _newest_moment(history: History) -> int | None:
+    return next((e.position for e in reversed(history.events) if isinstance(e, Asked)), None)
 
 
 def _reason_of_parameters(envelope: Envelope) -> str | None:

@@ -197,7 +197,10 @@ async def test_judgments_are_booked_apart(tmp_path: Path) -> None:
 
 @pytest.mark.item("prediction/judge-no-match", "prediction/judge-null-confidence")
 async def test_a_judge_that_finds_no_fit(tmp_path: Path) -> None:
-    """None of these is an answer: nothing is shipped, and a confidence of null is no failure."""
+    """None of these is an answer: nothing is shipped, unless the client requires a call.
+
+    A confidence of null is no failure.
+    """
 
     def judge(asked: JSONObject) -> Prepared:
         reply = _answers({}, 0.9, asked)
@@ -205,8 +208,11 @@ async def test_a_judge_that_finds_no_fit(tmp_path: Path) -> None:
         return Prepared(200, JSON_TYPE, orjson.dumps(reply))
 
     town = Town(judge)
-    await _ask(_gateway(tmp_path, town), request(_user("send an e-mail to Ann")))
+    gateway = _gateway(tmp_path, town)
+    await _ask(gateway, request(_user("send an e-mail to Ann")))
     assert town.tools() == ["tool_search"]
+    await _ask(gateway, request(_user("send an e-mail to Bob"), tool_choice="required"))
+    assert "mail_send" in town.tools()
 
 
 @pytest.mark.parametrize("count", [253, 254, 255, 300])

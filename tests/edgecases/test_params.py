@@ -65,15 +65,20 @@ async def test_required(stream: bool) -> None:
     assert seen.calls == [SENT]
 
 
-@pytest.mark.parametrize("text", ["thanks", "mail to Ann"])
 @pytest.mark.item("params/choice-required")
-async def test_required_predicts_whatever_was_said(text: str) -> None:
-    """A client that wants a call gets tools to call, even where a message needs none."""
-    theatre = stage(completion("Hi"), settings=predicting())
-    await see(theatre, request(user(text), tool_choice="required"))
-    found = names(theatre.bodies[0])
-    assert found[0] == "tool_search"
-    assert ("mail_send" in found) is (text != "thanks")
+async def test_required_predicts_where_no_tool_is_needed() -> None:
+    """A client that wants a call gets tools; what older messages brought stays as it was."""
+    thanks = user("thanks, have a good day")
+    hello: JSONObject = {"role": "assistant", "content": "Hello."}
+    theatre = stage(*(completion("Hello.") for _ in range(3)), settings=predicting())
+    await see(theatre, request(thanks))
+    await see(theatre, request(thanks, tool_choice="required"))
+    await see(theatre, request(thanks, hello, user("storm"), tool_choice="required"))
+    plain, forced, later = (names(body) for body in theatre.bodies)
+    assert plain == ["tool_search"]
+    assert len(forced) > 1
+    assert "weather_alerts" in later
+    assert not set(forced[1:]) & set(later)
 
 
 @pytest.mark.item("params/choice-required-nothing-found")
