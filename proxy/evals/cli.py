@@ -85,14 +85,14 @@ def check_baseline(path: Baseline, update: Update = False, as_json: AsJson = Fal
 
 
 @app.command("adapt")
-def learn_adapter(folders: Sets, out: Out) -> None:
+def learn_adapter(folders: Sets, out: Out, as_json: AsJson = False) -> None:
     """Learn from labelled sets how queries should be turned towards tools."""
     if not has_semantic():
         raise ConfigError("the extra `semantic` is not installed")
     restrain_threads()
     module = import_module("proxy.evals.adapt")
     module.learn_file(folders, vectors_file(os.environ), out)
-    typer.echo(f"wrote {out}")
+    show({"written": str(out), "bytes": out.stat().st_size}, as_json=as_json)
 
 
 def vectors_file(environ: Mapping[str, str]) -> Path:
