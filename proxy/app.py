@@ -55,13 +55,9 @@ from proxy.tools.toolbox import MakeIndex
 from proxy.triage.build import History, build_triage
 from proxy.triage.conduct import Conduct
 from proxy.turn import Crew, Turn
-from proxy.upstream.aiohttp_transport import AiohttpTransport
-from proxy.upstream.h1_transport import H1Transport
-from proxy.upstream.httpx_transport import HttpxTransport
-from proxy.upstream.litellm_adapter import LitellmTransport
-from proxy.upstream.standin import StandinTransport
 from proxy.upstream.target import Targets
 from proxy.upstream.transport import Transport
+from proxy.ways import make_ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ def build_gateway(
     `transports` replaces the ways to an upstream by kind of target and `heard` is told of every
     row, both for demos and tests. Raises ConfigError for settings that cannot work.
     """
-    ways = {**_make_transports(settings), **(transports or {})}
+    ways = {**make_ways(settings), **(transports or {})}
     prices = Prices(settings.prices)
     metrics = Metrics()
     limiter, tracer = Limiter(), open_tracer(enabled=settings.tracing.enabled)
@@ -168,6 +164,8 @@ def _make_lifespan(parts: _Parts) -> Lifespan[Starlette]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await parts.ledger.start()
+        if parts.remembered is not None:
+            await parts.remembered.bank.start()
         await _restore_budgets(parts)
         async with asyncio.TaskGroup() as group:
             watches = [
@@ -276,18 +274,3 @@ def _make_gate(settings: Settings, log: FilteringBoundLogger) -> Mapping[str, Mo
     if settings.memory.mode == "off":
         return {}
     return {GATE_MODEL: load_gate(lambda reason: log.warning("gate_lexical", reason=reason))}
-
-
-_OPENAI: Mapping[str, Callable[[], Transport]] = {
-    "aiohttp": AiohttpTransport,
-    "h1": H1Transport,
-    "httpx": HttpxTransport,
-}
-
-
-def _make_transports(settings: Settings) -> dict[str, Transport]:
-    return {
-        "openai": _OPENAI[settings.upstream.transport](),
-        "litellm": LitellmTransport(),
-        "standin": StandinTransport(),
-    }
