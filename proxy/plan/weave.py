@@ -1,12 +1,12 @@
 """The client's messages and the hidden ones of its earlier turns come in; one array goes out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
 import orjson
 
-from proxy.wire import JSONObject
+from proxy.wire import JSON, JSONObject
 
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -31,9 +31,10 @@ class Memento:
         """The stored form."""
         return orjson.dumps([self.discovered, self.before, self.message, self.after])
 
-    def edit(self) -> "Edit":
-        """How it is put back."""
-        return Edit(self.before, self.message, self.after)
+    def edit(self, sent: JSONObject) -> "Edit":
+        """How it is put back at the message that the client sent."""
+        message = self.message
+        return Edit(self.before, message and adopt_calls(message, sent), self.after)
 
     @staticmethod
     def decode(value: bytes) -> "Memento":
@@ -49,6 +50,42 @@ class Edit:
     before: tuple[JSONObject, ...] = ()
     message: JSONObject | None = None
     after: tuple[JSONObject, ...] = ()
+
+
+def adopt_calls(kept: JSONObject, sent: JSONObject) -> JSONObject:
+    """A kept message whose calls are those that the client has now.
+
+    People correct a call before it runs; one that is only written differently keeps its bytes.
+    """
+    calls = kept.get("tool_calls")
+    if not isinstance(calls, list):
+        return kept
+    theirs = dict(_functions_by_id(sent.get("tool_calls")))
+    adopted = [_adopt(call, theirs.get(call.get("id"))) for call in calls]
+    return {**kept, "tool_calls": adopted}
+
+
+def _functions_by_id(calls: JSON) -> Iterator[tuple[str, JSONObject]]:
+    for call in calls if isinstance(calls, list) else ():
+        known = isinstance(call, dict) and isinstance(call.get("id"), str)
+        if known and isinstance(call.get("function"), dict):
+            yield call["id"], call["function"]
+
+
+def _adopt(call: JSONObject, function: JSONObject | None) -> JSONObject:
+    ours = call.get("function")
+    if function is None or not isinstance(ours, dict) or _meaning(ours) == _meaning(function):
+        return call
+    return {**call, "function": function}
+
+
+def _meaning(function: JSONObject) -> tuple[JSON, JSON]:
+    """Name and arguments, however they are written."""
+    name, arguments = function.get("name"), function.get("arguments")
+    try:
+        return name, orjson.loads(arguments) if isinstance(arguments, str) else arguments
+    except orjson.JSONDecodeError:
+        return name, arguments
 
 
 def weave_messages(raw: bytes | memoryview, edits: Mapping[int, Edit]) -> bytes:

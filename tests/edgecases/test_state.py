@@ -121,6 +121,27 @@ async def test_results_in_another_order() -> None:
     assert "s1" in _ids(messages)
 
 
+@pytest.mark.parametrize("rewritten", ['{ "to" : "Ann" }', '{"to":"Bob"}', "{broken"])
+@deliveries
+@pytest.mark.item("state/edited-call")
+async def test_a_call_that_the_user_corrected(rewritten: str, delivery: str) -> None:
+    """The model sees what was really called; a call that only looks different keeps its bytes."""
+    store = MemoryStore(1_000_000, 60)
+    await _first(store, delivery=delivery)
+    corrected = {**PAIR[0], "function": {"name": "mail_send", "arguments": rewritten}}
+    said: JSONObject = {**SAID, "tool_calls": [corrected, PAIR[1]]}
+    theatre = stage(completion("Done."), settings=settings(delivery=delivery), store=store)
+    await see(theatre, request(USER, said, *BOTH))
+    calls = [m["tool_calls"] for m in theatre.bodies[0]["messages"] if m.get("tool_calls")][-1]
+    assert [made["id"] for made in calls] == ["s1", "c1", "c2"]
+    shown = calls[1]["function"]["arguments"]
+    if delivery == "append":
+        assert shown == ('{"to":"Ann"}' if "Ann" in rewritten else rewritten)
+    else:
+        inner = orjson.loads(shown)["arguments"]
+        assert inner == (rewritten if "{b" in rewritten else orjson.loads(rewritten))
+
+
 @deliveries
 @pytest.mark.item("state/forks")
 async def test_two_branches(delivery: str) -> None:

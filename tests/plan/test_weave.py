@@ -1,8 +1,10 @@
 """Hidden rounds return to where they happened."""
 
 import orjson
+import pytest
 
-from proxy.plan.weave import Edit, Memento, weave_messages
+from proxy.plan.weave import Edit, Memento, adopt_calls, weave_messages
+from proxy.wire import JSON, JSONObject
 
 _MESSAGES = b'[{"role": "user","content":"a"},{"role":"assistant","content":"b"} , {"role":"tool"}]'
 
@@ -17,7 +19,7 @@ def test_a_memento_surrounds_its_message() -> None:
     memento = Memento(
         discovered=("x",), before=({"n": 1},), message={"n": 2}, after=({"n": 3}, {"n": 4})
     )
-    woven = weave_messages(_MESSAGES, {1: memento.edit()})
+    woven = weave_messages(_MESSAGES, {1: memento.edit({})})
     assert woven == (
         b'[{"role": "user","content":"a"},{"n":1},{"n":2},{"n":3},{"n":4},{"role":"tool"}]'
     )
@@ -35,3 +37,12 @@ def test_a_memento_survives_storage() -> None:
     assert Memento.decode(memento.encode()) == memento
     assert memento
     assert not Memento()
+
+
+@pytest.mark.parametrize("odd", [None, {}, [None, 3, {"id": 1}, {"id": "a", "function": "f"}]])
+def test_odd_calls_of_a_client_change_nothing(odd: JSON) -> None:
+    """A kept message is replaced only by what can be read as its own calls."""
+    calls = [{"id": "a", "function": {"name": "f", "arguments": "{}"}}, {"id": "s", "x": 1}]
+    kept: JSONObject = {"role": "assistant", "tool_calls": calls}
+    assert adopt_calls(kept, {"tool_calls": odd}) == kept
+    assert adopt_calls({"content": "x"}, {"tool_calls": odd}) == {"content": "x"}
