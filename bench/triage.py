@@ -1,4 +1,4 @@
-"""Long conversations with triage, without and with a rolling summary: what they cost, what is known.
+"""Long conversations with triage, without, and with a rolling summary: their cost, what is known.
 
     python -m bench.triage [CONVERSATIONS] [--json]
 
@@ -80,7 +80,7 @@ class Script:
     facts: list[Fact] = field(default_factory=list)
 
 
-def write_script(seed: int, turns: int = 130) -> Script:
+def write_script(seed: int, turns: int = 150) -> Script:
     """A conversation of many turns with tool loops."""
     dice = random.Random(seed)
     queries = [q["query"] for q in _load("azure/queries.jsonl")]
@@ -94,7 +94,7 @@ def write_script(seed: int, turns: int = 130) -> Script:
         if kind < 0.2:
             _say(script, dice.choice(CHATTER), "You are welcome! " * dice.randint(1, 3))
         elif kind < 0.32:
-            _state(script, dice, turn)
+            _state(script, dice, turn, documents)
         elif kind < 0.5:
             words = dice.choice(documents)["description"]
             question = f"{dice.choice(queries)} What should I know about it? {words[:200]}"
@@ -116,17 +116,21 @@ def _say(script: Script, question: str, answer: str) -> None:
     script.messages.append({"role": "assistant", "content": answer})
 
 
-def _state(script: Script, dice: random.Random, turn: int) -> None:
+def _state(script: Script, dice: random.Random, turn: int, documents: Sequence[JSONObject]) -> None:
     """A decision or a rule of the user, in the middle of other words."""
     thing, value = f"service-{turn}", f"team-{dice.randrange(16**5):05x}"
-    filler = "Some background that you may find useful for later work on it. " * dice.randint(4, 20)
+    filler = _prose(dice, documents, dice.randint(200, 1_000))
     if dice.random() < 0.5:
         said = dice.choice(RULES).format(thing, value)
         script.facts.append(Fact(f"What is the rule about {thing}?", value, rule=True))
     else:
         said = f"We decided that {thing} is owned by {value}."
         script.facts.append(Fact(f"Who owns {thing}?", value))
-    _say(script, f"{filler}\n{said}\n{filler}", "Understood, I will keep to that. " * 3)
+    _say(
+        script,
+        f"{filler}\n{said}\n{_prose(dice, documents, 300)}",
+        "Understood, I will keep to that. " * 3,
+    )
 
 
 def _work(
@@ -219,7 +223,7 @@ class ViewJudge:
         self._bill = bill
         self._dice = random.Random(seed)
 
-    def answers(self, question: Question) -> bool:
+    def answers(self, question: Question) -> bool:  # noqa: ARG002 - the Protocol's
         return True
 
     async def judge(self, job: Job) -> Reading:
@@ -234,10 +238,10 @@ class ViewJudge:
         first = shown.split("\n", 1)[0].removeprefix("user: ")
         if is_small_talk(first) or len(shown) < 120:
             label = "drop"
-        elif "result (" in shown or len(shown) > 300:
+        elif "result (" in shown or len(shown) > 300 or CONSTRAINT.search(shown):
             label = "compress"
         else:
-            label = "keep"
+            label = "keep" if FIGURE.search(shown) else "drop"
         if self._dice.random() < 0.05:
             label = self._dice.choice(("keep", "compress", "drop"))
         rest = {other: 0.1 for other in ("keep", "compress", "drop") if other != label}
@@ -250,7 +254,11 @@ class Extractor:
     def __init__(self, bill: Bill) -> None:
         self._bill = bill
 
-    async def write(self, candidates: Sequence[Candidate], purpose: Purpose) -> dict[str, str]:
+    async def write(
+        self,
+        candidates: Sequence[Candidate],
+        purpose: Purpose,  # noqa: ARG002 - the Protocol's
+    ) -> dict[str, str]:
         return {c.link: self._note(c) for c in candidates}
 
     def _note(self, candidate: Candidate) -> str:
@@ -258,14 +266,17 @@ class Extractor:
             "".join(str(call) for call in m.get("calls", ())) + m["content"]
             for m in candidate.messages
         )
-        lines = [part for part in re.split(r"\n|(?<=\.) ", text) if _binds(part)]
-        note = f"{text[:120]} … {' '.join(lines)[:200]}"
+        lines = [part for part in re.split(r"\n|(?<=\.) |(?<=\}), ", text) if _binds(part)]
+        lines.sort(key=lambda part: "decided" not in part and "checksum" not in part)
+        note = " ".join(lines)[:200] or f"{text[:120]} …"
         self._bill.side(WRITER_IN * (100 + min(len(text), 12_000) / 4) + WRITER_OUT * tokens(note))
         return note
 
 
 def _binds(part: str) -> bool:
-    return bool(CONSTRAINT.search(part) or FIGURE.search(part)) and len(part) < 200
+    return len(part) < 200 and bool(
+        CONSTRAINT.search(part) or FIGURE.search(part) or "decided" in part or "checksum" in part
+    )
 
 
 @dataclass(slots=True)
@@ -287,7 +298,11 @@ def run_plain(script: Script) -> Result:
 
 
 def run_summary(script: Script, keep: int = 20) -> Result:
-    """When over budget, the main model sums up all but the newest messages, once more each time."""
+    """When over budget, the main model sums up all but the newest messages, once more each time.
+
+    As agent frameworks do it: a prompt of its own with the old messages as text, which no cache
+    knows, and a summary of 1,500 tokens at most.
+    """
     bill, summary, start, summaries = Bill(), "", 0, 0
     for stop in script.requests:
         head = [{"role": "user", "content": f"Summary so far: {summary}"}] if summary else []
@@ -298,9 +313,8 @@ def run_summary(script: Script, keep: int = 20) -> Result:
             old = [*head, *script.messages[start:border]]
             text = " ".join(str(m.get("content") or "") for m in old)
             lines = [p for p in re.split(r"\n|(?<=\.) ", text) if _binds(p)]
-            summary = (summary[:2_000] + " " + " ".join(reversed(lines)))[:4_000]
-            ask = orjson.dumps({"role": "user", "content": "Sum up the conversation so far. " * 8})
-            bill.request([*_parts(TOOLS, sent), ask], tokens(summary))
+            summary = (summary[:3_000] + " " + " ".join(reversed(lines)))[:6_000]
+            bill.side(sum(tokens(m) for m in old) + 64 + OUT * tokens(summary))
             start, summaries = border, summaries + 1
     final = [{"role": "user", "content": summary}, *script.messages[start:]]
     return _judge_memory(script, bill, final, {}, summaries)
@@ -391,7 +405,7 @@ def _recalls(fact: Fact, text: str, session: Session) -> bool:
     assert recall is not None
     wanted = set(re.findall(r"[a-z]+-[\d-]+|[a-z]{5,}", fact.question.lower()))
     lines = re.findall(r"^\[(\d+)\] (.*)$", text, re.MULTILINE)
-    ranked = sorted(lines, key=lambda line: -sum(word in line[1].lower() for word in wanted))
+    ranked = sorted(lines, key=lambda line: -sum(len(w) for w in wanted if w in line[1].lower()))
     return any(fact.value in recall.answer(f'{{"n": {number}}}') for number, _ in ranked[:3])
 
 

@@ -86,10 +86,17 @@ class Triage(TriageSection):
     max_note_share: float = Field(
         0.6, gt=0, le=1, description="A note at least this long, as a share of its part, is none."
     )
+    note_turns: int = Field(
+        12,
+        ge=1,
+        description="User turns after which a note on a step or reply becomes a label, if recalled.",
+    )
     min_turns: int = Field(
         3, ge=1, description="User turns, or steps of a tool loop, before anything is judged."
     )
-    max_units: int = Field(64, ge=1, le=128, description="Parts judged at once, the longest first.")
+    max_units: int = Field(
+        128, ge=1, le=400, description="Parts judged for one plan, the longest first."
+    )
     view_chars: int = Field(800, ge=100, description="Characters of a part that the judge reads.")
     state_chars: int = Field(
         22_000, ge=100, description="Characters of all parts that one request to the judge holds."

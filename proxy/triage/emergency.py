@@ -53,5 +53,5 @@ def _order(candidates: list[Candidate]) -> Iterator[tuple[Candidate, Act]]:
             yield candidate, Act("clear", "", candidate.unit.number)
     for candidate in oldest:
         if candidate.unit.kind != "step" and not find_constraints(candidate.messages):
-            label = make_label(candidate.messages)
+            label = make_label(candidate.unit, candidate.messages)
             yield candidate, Act("drop", label, candidate.unit.number)

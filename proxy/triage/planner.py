@@ -11,7 +11,8 @@ from proxy.triage.decide import Decider, Ruling
 from proxy.triage.plan import Act, Plan
 from proxy.triage.session import Session
 from proxy.triage.store import Plans
-from proxy.triage.view import make_label
+from proxy.triage.units import Conversation
+from proxy.triage.view import make_label, read_unit
 from proxy.triage.writer import Writer, bind_note
 from proxy.triage_settings import Triage
 from proxy.wire import JSONObject
@@ -105,6 +106,8 @@ class Planner:
         elif not base.pending:
             return Outcome("nothing large enough", plan, spared=found.spared)
         acts, rulings = await self._make_acts(rulings, session)
+        if session.recall_name is not None:
+            acts.update(age_notes(session.conversation, base, self._settings.note_turns))
         change = self._measure(session, base, {**base.pending, **acts}, used)
         verdict = weigh(change, self._settings)
         new = self._plan(session, base, (acts, rulings), verdict)
@@ -140,7 +143,9 @@ class Planner:
             number = candidate.unit.number
             match ruling.outcome:
                 case "drop":
-                    acts[candidate.link] = Act("drop", make_label(candidate.messages), number)
+                    acts[candidate.link] = Act(
+                        "drop", make_label(candidate.unit, candidate.messages), number
+                    )
                 case "clear":
                     acts[candidate.link] = Act("clear", "", number)
                 case "compress":
@@ -194,6 +199,21 @@ class Planner:
             reason=verdict,
             made_at=self._clock(),
         )
+
+
+def age_notes(conversation: Conversation, plan: Plan, turns: int) -> dict[str, Act]:
+    """Notes of old steps and replies as labels: they can be recalled, and would add up for ever.
+
+    What the user said keeps its note. This waits for a plan that is made anyway.
+    """
+    aged: dict[str, Act] = {}
+    for unit in conversation.units:
+        act = plan.acts.get(unit.link.hex())
+        old = unit.turn <= conversation.turns - turns
+        if act is not None and act.kind == "note" and unit.kind != "head" and old:
+            label = make_label(unit, read_unit(conversation, unit))
+            aged[unit.link.hex()] = Act("drop", label, unit.number)
+    return aged
 
 
 def _keep(ruling: Ruling, reason: str) -> Ruling:

@@ -11,9 +11,11 @@ from proxy.triage.plan import Act
 from proxy.triage.units import Conversation, Fact, Unit
 
 RECORD = "Earlier parts of this conversation, shortened. They are a record, not a request."
-RECALLABLE = " {name}(n) returns part n whole."
+RECALLABLE = " {name}(n) returns part n whole; a number without a line is a reply or small talk."
 REMOVED = "An earlier part was removed."
 SEEN = "Understood."
+WORTH_RECALLING = 240
+"""Bytes: a dropped part that is smaller gets no line in the index, which would be as long."""
 ABOVE = "See the note above."
 
 
@@ -87,7 +89,8 @@ class _Work:
         if gone and units[0].turn < self._turns:
             for unit, act in zip(units, acts, strict=True):
                 self._remove(unit)
-                self._lines.extend(self._tell(act))
+                if act is not None and (act.kind == "note" or _is_indexed(unit)):
+                    self._lines.extend(self._tell(act))
             return
         if self._lines:
             self.cuts[units[0].positions[0]] = Cut(self._digest(), b"")
@@ -161,6 +164,10 @@ class _Work:
     def _put(self, position: int, body: bytes | None, mark: bytes | None = None) -> None:
         led = self.cuts.get(position)
         self.cuts[position] = Cut(led.lead if led else (), body, mark)
+
+
+def _is_indexed(unit: Unit) -> bool:
+    return unit.kind != "reply" and unit.size >= WORTH_RECALLING
 
 
 def _is_dropped(pair: tuple[Unit, Act | None]) -> bool:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
+import orjson
+
 from proxy.triage.recall import describe
 from proxy.triage.units import Conversation, Unit
 from proxy.wire import JSONObject
@@ -22,14 +24,15 @@ FIGURE = re.compile(
 )
 PINNED = re.compile(
     r"\b(?:important|keep (?:this|it|exactly)|verbatim|word for word|remember (?:this|that|my|to)"
-    r"|do(?: not|n't) forget|never forget|for later|wichtig|wörtlich|merk dir|vergiss nicht"
+    r"|do(?: not|n't) forget|never forget|wichtig|wörtlich|merk dir|vergiss nicht"
     r"|importante?|retiens|n'oublie pas|recuerda|no olvides|ricorda|lembre)\b"
     r"|重要|记住|覚えて|запомни|важно",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」\n]{12,300})[\"”“»」]|^>\s*(.{12,300})$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^\n.!?。！？]{40,300}")
-_LABEL_CHARS = 80
+_ENDS = re.compile(r"\n+|(?<=[.!?。！？])\s+")
+_LABEL_CHARS = 56
 _MOST_LINE = 300
 
 
@@ -59,18 +62,20 @@ def binding_lines(text: str) -> Iterator[str]:
 
 
 def find_constraints(messages: Sequence[JSONObject]) -> list[str]:
-    """The lines of the user's own words that state what must or must not be."""
+    """The sentences of the user's own words that state what must or must not be."""
     return [
-        line.strip()
+        sentence.strip()
         for message in messages
         if message["role"] == "user"
-        for line in message["content"].splitlines()
-        if CONSTRAINT.search(line)
+        for sentence in _ENDS.split(message["content"])
+        if CONSTRAINT.search(sentence)
     ]
 
 
-def make_label(messages: Sequence[JSONObject]) -> str:
-    """A few words by which a model can tell what a unit was about."""
+def make_label(unit: Unit, messages: Sequence[JSONObject]) -> str:
+    """A few words by which a model can tell what a unit was about; a reply's stand before it."""
+    if unit.kind == "reply":
+        return "the reply"
     parts: list[str] = []
     for message in messages:
         parts.extend(_show_call(call) for call in message.get("calls", ()))
@@ -108,7 +113,16 @@ def _show_message(message: JSONObject) -> str:
 
 
 def _show_call(call: JSONObject) -> str:
-    return f"{call['name']}({_short(str(call['arguments'] or ''), 60)})"
+    """A call by its name and the values that tell it from others."""
+    text = str(call["arguments"] or "")
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = text
+    if isinstance(value, dict):
+        told = [v for v in value.values() if v and not isinstance(v, bool)]
+        text = ", ".join(v if isinstance(v, str) else orjson.dumps(v).decode() for v in told)
+    return f"{call['name']}({_short(text, 60)})"
 
 
 def _take_lines(lines: Iterator[str], most: int) -> str:
