@@ -81,6 +81,7 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 1000)
+    gc.enable()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
