@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from proxy.app import build_gateway
 from proxy.commands.output import mask_password, print_json, print_table, print_text
-from proxy.config import Loaded, load
+from proxy.config import Loaded, data_folder, load
 from proxy.errors import ConfigError
 from proxy.wire import JSON
 
@@ -13,6 +14,7 @@ def run(path: Path | None, environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the effective configuration; 1 when it cannot be used."""
     try:
         loaded = load(path, environ)
+        build_gateway(loaded.settings, data_folder(environ))
     except ConfigError as error:
         if not as_json:
             raise

@@ -15,6 +15,7 @@ from proxy.config import data_folder, load
 from proxy.configfile import Entry, Key
 from proxy.edge.server import Server
 from proxy.errors import ConfigError
+from proxy.ledger.connect import check_ledger
 from proxy.settings import Settings
 
 BACKLOG = 2048
@@ -46,6 +47,7 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
     settings, data = loaded.settings, data_folder(environ)
     keyed = not open_ring(settings, data).open
     refuse_open_address(settings, keyed=keyed)
+    check_ledger(settings.ledger, data)
 
     def announce(port: int) -> None:
         start = Start(settings, port, data, loaded.path, keyed=keyed)

@@ -1,11 +1,14 @@
 """A ledger URL in; the open database out, with only those libraries loaded that it needs."""
 
 import asyncio
+from contextlib import suppress
+from pathlib import Path
 
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Backend, Refused
-from proxy.ledger.location import check_sqlite, sqlite_path
+from proxy.ledger.backend import Backend, Failure, Refused
+from proxy.ledger.location import check_sqlite, ledger_url, sqlite_path
 from proxy.ledger.sqlitefile import SqliteFile
+from proxy.settings import Ledger as Settings
 
 
 async def open_backend(url: str) -> Backend:
@@ -15,6 +18,13 @@ async def open_backend(url: str) -> Backend:
     from proxy.ledger.database import open_database  # noqa: PLC0415 - SQLAlchemy: 0.3 s, 25 MB
 
     return await open_database(url)
+
+
+def check_ledger(settings: Settings, data: Path) -> None:
+    """Before anything listens: raises ConfigError for a ledger that can never work."""
+    if settings.enabled:
+        with suppress(Failure):
+            check(ledger_url(settings.url, data))
 
 
 def check(url: str) -> None:

@@ -15,11 +15,12 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = Path("usher.yaml")
     path.write_text(
         "upstream:\n"
-        "  base_url: http://me:sesame@host/v1\n"
+        "  base_url: http://host/v1\n"
         "  api_key: sk-secret\n"
         "deferral: {pin: [a, b]}\n"
         "providers:\n"
-        "  - {name: p, models: ['m*'], api_key: sk-other}\n"
+        "  - {name: p, models: ['m*'], api_key: sk-other, base_url: http://p/v1}\n"
+        "ledger: {url: 'postgresql://me:sesame@host/usher'}\n"
     )
     return path
 
@@ -54,6 +55,27 @@ def test_people_get_a_table(config: Path, capsys: pytest.CaptureFixture[str]) ->
     assert ["configuration:", "usher.yaml"] in lines
     assert ["deferral.pin", "a,", "b", "usher.yaml:4"] in lines
     assert ["deferral.mode", "on", "default"] in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("upstream: {base_url: nowhere}", "upstream.base_url is not an http or https URL"),
+        ("providers: [{name: a, models: [x]}]", "base_url of provider a is missing"),
+        ("ledger: {url: 'mysql://x/y'}", "ledger.url: use sqlite:"),
+        ("classification: {calibration: nowhere}", "classification.calibration"),
+        ("classification: {enabled: true, backend: nobody}", "classification.backend: nobody"),
+    ],
+)
+def test_what_would_stop_a_start_is_found(
+    config: Path, capsys: pytest.CaptureFixture[str], text: str, complaint: str
+) -> None:
+    """A configuration that passes here starts: so it can guard a deployment."""
+    config.write_text(text)
+    assert cli.run(["check"]) == 1
+    told = capsys.readouterr().err
+    assert complaint in told
+    assert told.count("\n") == 1
 
 
 def test_every_mistake_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

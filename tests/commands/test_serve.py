@@ -68,6 +68,18 @@ def test_a_wrong_flag_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_a_ledger_that_cannot_be_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A data folder that is a file stops the start before anything listens."""
+    (tmp_path / "data").write_text("")
+    monkeypatch.setenv("USHER_LEDGER__URL", f"sqlite:///{tmp_path}/data/usher.db")
+    assert cli.run(["serve", "--port", "0"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("usher: ledger.url: cannot write ")
+    assert told.count("\n") == 1
+
+
 def test_flags_that_are_not_given_change_nothing() -> None:
     """Only what was said wins over the configuration."""
     assert list(Flags(port=1).entries()) == [("server", "port")]
