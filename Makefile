@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 ARGS ?=
 
-.PHONY: help install dev run test check format demo bench conformance clients decisions schema items figures lock clean
+.PHONY: help install dev run test check format demo bench bench-peers bench-gate conformance clients decisions schema items figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,8 +47,14 @@ format: dev ## let ruff fix what it can
 demo: install ## the main job in one picture, offline (ARGS=--json)
 	@$(BIN)/usher demo $(ARGS)
 
-bench: dev ## CPU per request, start-up time, memory
+bench: dev ## CPU per request, latency, start-up and memory beside the installed peers (ARGS=--json)
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-peers: dev ## install nginx, vllm-router, Portkey and LiteLLM below .cache/bench
+	@$(BIN)/python -m bench.peers
+
+bench-gate: dev ## fail when CPU per request grew, told by ratios to an echo server
+	@$(BIN)/python -m bench.gate
 
 conformance: dev ## the official openai-python tests through the gateway (needs Node)
 	@if [ -x tests/conformance/run ]; then tests/conformance/run; else echo "tests/conformance/run: not there"; fi

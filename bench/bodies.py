@@ -1,7 +1,7 @@
 """Nothing comes in; the request bodies that are measured go out, the same bytes every time."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 import orjson
@@ -14,8 +14,8 @@ LARGE_BYTES = 850_000
 SMALL_TOOL_BYTES = 900
 
 
-def write_bodies(folder: Path) -> dict[str, Path]:
-    """Write each body to a file; the name says what is in it."""
+def write_bodies(folder: Path, only: Container[str] | None = None) -> dict[str, Path]:
+    """Write each body to a file, or only those named; the name says what is in it."""
     folder.mkdir(parents=True, exist_ok=True)
     bodies: Mapping[str, Callable[[], JSONObject]] = {
         "small": lambda: _chat("Hello, how are you?"),
@@ -33,6 +33,8 @@ def write_bodies(folder: Path) -> dict[str, Path]:
     }
     paths = {}
     for name, make in bodies.items():
+        if only is not None and name not in only:
+            continue
         paths[name] = folder / f"{name}.json"
         paths[name].write_bytes(orjson.dumps(make()))
     return paths

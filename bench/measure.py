@@ -13,7 +13,7 @@ from bench.programs import Programs
 from bench.servers import Server
 from bench.work import Work, requests_for
 
-SETTLE_SECONDS = 1.5
+IDLE_SECONDS = 0.5
 Say = Callable[[str], None]
 
 
@@ -99,7 +99,7 @@ def measure_starts(bench: Bench, servers: Sequence[Server], rounds: int) -> list
         for server in servers:
             with suppress(NotReady), _run(bench, server) as process:
                 cpu = process.cpu()
-                time.sleep(SETTLE_SECONDS / 3)
+                time.sleep(IDLE_SECONDS)
                 starts.append(Start(server.name, process.start_seconds, cpu, process.rss()))
     return starts
 
@@ -127,7 +127,7 @@ def _rounds(
 ) -> list[Sample]:
     for server, process in here:
         bench.sample(server, process, work)
-    time.sleep(SETTLE_SECONDS)  # catalogues are prepared behind the answers
+    time.sleep(work.settle)
     return [bench.sample(server, process, work) for _ in range(rounds) for server, process in here]
 
 
