@@ -35,6 +35,7 @@ from proxy.keys.budget import month_start
 from proxy.keys.keyfile import key_path
 from proxy.keys.limiter import Limiter, check_workers
 from proxy.keys.ring import KeyRing
+from proxy.learner import Learner
 from proxy.ledger.priced import Listeners, make_ledger
 from proxy.ledger.prices import Prices
 from proxy.ledger.spans import call_span, turn_span
@@ -42,6 +43,7 @@ from proxy.ledger.store import Ledger
 from proxy.ledger.tally import Tally
 from proxy.memory.gate.model import load_gate
 from proxy.memory.near import Near, Remembered
+from proxy.observe.capture import Capture
 from proxy.observe.log import configure
 from proxy.observe.metrics import Metrics
 from proxy.observe.trace import NoTracer, Tracer, open_tracer
@@ -49,6 +51,7 @@ from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import MemoryStore, Store
 from proxy.tools.document import add_examples
+from proxy.tools.lessons import Lessons
 from proxy.tools.lexical import build_lexical
 from proxy.tools.semantic import Semantic, has_semantic
 from proxy.tools.toolbox import MakeIndex
@@ -103,17 +106,20 @@ def build_gateway(
     judges = Judges(settings, Around(ways, prices, ledger.record, log, os.environ, models))
     targets = Targets(settings)
     semantic = _make_semantic(settings, data, log)
+    lessons = Lessons() if settings.prediction.learn else None
     shelf = Shelf(
         settings.deferral,
         settings.prediction,
         _make_index(settings, semantic),
         settings.caches.catalogue_bytes,
+        lessons,
     )
     store = MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds)
     dispatch = Dispatch(settings.upstream, ways, tracer if settings.tracing.enabled else None)
     turn_judge = _make_turn_judge(settings, judges, background)
     adviser = _make_adviser(settings, judges, turn_judge, store)
     spawn = background.spawn
+    learner = Learner(lessons, _make_capture(settings, log), spawn)
     remembered = _make_memory(
         settings, Near(data, ways, turn_judge, store, spawn, ledger.record, log, os.environ)
     )
@@ -122,7 +128,7 @@ def build_gateway(
         settings,
         History(judges.default, store, ways, ledger.record, spawn, metrics.registry, os.environ),
     )
-    drafter = Drafter(settings, shelf, store, adviser)
+    drafter = Drafter(settings, shelf, store, adviser, learner)
     turn = Turn(Crew(drafter, dispatch, ledger, metrics, service, triage))
     door = Door(RingKeys(ring))
     edge = Edge(settings.server, door, Gate(), metrics, log, limiter)
@@ -230,6 +236,14 @@ def _make_index(settings: Settings, semantic: Semantic | None) -> MakeIndex:
     build: MakeIndex = semantic.build if semantic else build_lexical
     examples = settings.prediction.examples
     return (lambda documents: build(add_examples(documents, examples))) if examples else build
+
+
+def _make_capture(settings: Settings, log: FilteringBoundLogger) -> Capture | None:
+    """The file for searches that ended in a call, when an operator wants one."""
+    path = settings.prediction.capture
+    if path is None:
+        return None
+    return Capture(Path(path), lambda reason: log.warning("capture_failed", reason=reason))
 
 
 def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) -> Semantic | None:

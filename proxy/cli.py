@@ -5,6 +5,7 @@ they need.
 """
 
 import asyncio
+import gc
 import os
 import sys
 import traceback
@@ -25,6 +26,10 @@ from proxy.errors import UsherError
 
 ELSEWHERE = {
     "key": ("proxy.commands.key", "Make, list, revoke and rotate gateway keys."),
+    "memory": (
+        "proxy.commands.memory",
+        "See, export, import and forget what users had remembered.",
+    ),
     "eval": ("proxy.evals.cli", "Measure ranking and prediction on labelled sets."),
     "calibrate": (
         "proxy.judge.cli",
@@ -78,12 +83,16 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Listen beyond loopback.")] = False,
+    capture: Annotated[
+        str | None, typer.Option(help="File that gets queries whose search ended in a call.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Start the gateway."""
+    gc.disable()  # nothing that is imported from here on is garbage; the server turns it on again
     from proxy.commands import serve as command
 
-    flags = command.Flags(host=host, port=port, workers=workers, insecure=insecure or None)
+    flags = command.Flags(host, port, workers, insecure or None, capture)
     command.run(config, os.environ, flags, as_json=as_json)
 
 

@@ -10,6 +10,7 @@ from proxy.demo.catalogue import load_tools
 from proxy.demo.costs import compare_costs
 from proxy.demo.gateway import serve_gateway
 from proxy.demo.play import Player
+from proxy.demo.remembering import compare_memory
 from proxy.demo.report import Run, compare, succeeded
 from proxy.demo.scenario import PROMPTS
 from proxy.demo.table import print_report
@@ -35,7 +36,8 @@ def make_report() -> JSONObject:
     tools = load_tools()
     names = [tool["function"]["name"] for tool in tools]
     off, on = (_play(tools, Deferral(mode=mode)) for mode in _MODES)
-    return {**compare(PROMPTS, names, off, on), "costs": compare_costs(tools)}
+    compared = compare(PROMPTS, names, off, on)
+    return {**compared, "memory": compare_memory(), "costs": compare_costs(tools)}
 
 
 def _play(tools: list[JSONObject], deferral: Deferral) -> Run:

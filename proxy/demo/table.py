@@ -18,7 +18,7 @@ def print_report(report: JSONObject, console: Console | None = None) -> None:
         f"every tool still listed: {_yes(report['all_listed'])}"
         f" · answers equal in both runs: {_yes(report['answers_equal'])}"
     )
-    tables = (_sizes(report), _ways(report), _bills(report), _books(report))
+    tables = (_sizes(report), _ways(report), _bills(report), *_memory(report), _books(report))
     parts = (HEADLINE, "", *tables, verdicts)
     (console or Console(highlight=False, markup=False)).print(Group(*parts))
 
@@ -73,6 +73,24 @@ def _bills(report: JSONObject) -> Table:
         keys = ("calls", "prompt_tokens", "cached_tokens", "cost")
         table.add_row(name, *(f"{bill[key]:,}" for key in keys), f"{bill['of_off']:.1%}")
     return table
+
+
+def _memory(report: JSONObject) -> list[Table]:
+    """How often the memory agent ran, and what it left behind."""
+    memory = report.get("memory")
+    if not memory:
+        return []
+    title = f"Memory: {memory['conversations']} conversations, {memory['turns']} user turns"
+    table = _table(title, "gate")
+    for heading in ("agent runs", "stored", "tokens"):
+        table.add_column(heading, justify="right")
+    table.add_column("keys")
+    for name in ("off", "on"):
+        run = memory[name]
+        keys = ", ".join(row["key"] for row in run["stored"])
+        counts = (run["runs"], len(run["stored"]), run["tokens"])
+        table.add_row(name, *(f"{count:,}" for count in counts), keys)
+    return [table]
 
 
 def _books(report: JSONObject) -> Table:

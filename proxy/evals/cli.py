@@ -1,6 +1,7 @@
 """`usher eval …` comes in; figures of ranking and prediction go out, as text or JSON."""
 
 import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,8 @@ from proxy.errors import ConfigError
 from proxy.evals.ablation import evaluate_ablation
 from proxy.evals.abstain import evaluate_abstention
 from proxy.evals.baseline import find_regressions, measure_entry, read_baseline
+from proxy.evals.curate import Candidate, curate
+from proxy.evals.gate import Form, dump, evaluate_gate, open_gate
 from proxy.evals.next_tool import evaluate_next_tool
 from proxy.evals.rankers import open_ranker
 from proxy.evals.retrieval import evaluate_retrieval
@@ -24,9 +27,17 @@ app = typer.Typer(help="Measure ranking and prediction on labelled sets.", no_ar
 
 Set = Annotated[Path, typer.Option("--set", help="Folder with catalogue.jsonl and queries.jsonl.")]
 RankerName = Annotated[str, typer.Option("--ranker", help="lexical or semantic.")]
+Labelled = Annotated[Path, typer.Option("--file", help="JSON lines with latest and label.")]
+GateForm = Annotated[Form, typer.Option("--form", help="auto, meaning or words.")]
+Dump = Annotated[bool, typer.Option("--dump", help="Print id and score of each row instead.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Tools = Annotated[Path | None, typer.Option("--tools", help="Folder of the catalogue, if another.")]
 Baseline = Annotated[Path, typer.Option("--file", help="The committed figures.")]
+Captured = Annotated[Path, typer.Option("--from", help="The file that --capture wrote.")]
+ToolsFile = Annotated[
+    Path | None, typer.Option("--tools", help="JSON file with the `tools` of a request.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Take every query without asking.")]
 Sets = Annotated[list[Path], typer.Option("--set", help="Folders of labelled sets.")]
 Out = Annotated[Path, typer.Option("--out", help="The file to write.")]
 Update = Annotated[bool, typer.Option("--update", help="Write today's figures into the file.")]
@@ -66,6 +77,19 @@ def show_ablation(folder: Set, as_json: AsJson = False) -> None:
         typer.echo(f"{row['without']:>12}  R@1 {row['recall@1']:.4f}  R@5 {row['recall@5']:.4f}")
 
 
+@app.command("gate")
+def show_gate(
+    path: Labelled, form: GateForm = "auto", dumped: Dump = False, as_json: AsJson = False
+) -> None:
+    """How well the built-in memory gate tells requests to remember from everything else."""
+    figures, judged = evaluate_gate(path, open_gate(form))
+    if dumped:
+        for line in dump(judged):
+            typer.echo(line)
+        return
+    show(figures, as_json=as_json)
+
+
 @app.command("regress")
 def check_baseline(path: Baseline, update: Update = False, as_json: AsJson = False) -> None:
     """Measure the sets of a baseline file again; exit 1 when a figure fell."""
@@ -84,6 +108,20 @@ def check_baseline(path: Baseline, update: Update = False, as_json: AsJson = Fal
         raise ConfigError("; ".join(found))
 
 
+@app.command("curate")
+def curate_captured(
+    captured: Captured,
+    folder: Set,
+    tools: ToolsFile = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Turn searches that `usher serve --capture` wrote into a labelled set."""
+    if not yes and not sys.stdin.isatty():
+        raise ConfigError("there is no terminal to ask at; say --yes to take every query")
+    show(curate(captured, folder, tools, (lambda _: True) if yes else confirm), as_json=as_json)
+
+
 @app.command("adapt")
 def learn_adapter(folders: Sets, out: Out, as_json: AsJson = False) -> None:
     """Learn from labelled sets how queries should be turned towards tools."""
@@ -93,6 +131,13 @@ def learn_adapter(folders: Sets, out: Out, as_json: AsJson = False) -> None:
     module = import_module("proxy.evals.adapt")
     module.learn_file(folders, vectors_file(os.environ), out)
     show({"written": str(out), "bytes": out.stat().st_size}, as_json=as_json)
+
+
+def confirm(candidate: Candidate) -> bool:
+    """Ask whether a captured query means these tools; the question stands on stderr."""
+    others = ", ".join(candidate.others) or "nothing"
+    meant = f"{' | '.join(candidate.tools)}  (also shown: {others})"
+    return typer.confirm(f"{candidate.query}\n  -> {meant}\n  Keep?", default=True, err=True)
 
 
 def vectors_file(environ: Mapping[str, str]) -> Path:

@@ -20,6 +20,7 @@ from proxy.wire import JSONObject
 if TYPE_CHECKING:  # SQLAlchemy: 0.3 s and 25 MB, only where memory is on
     from proxy.memory.bank import Bank
 
+_WHY = {"no_evidence": "no_evidence: store only what the user said, in the user's own words"}
 MOST_CALLS = 16
 """Of tools in one answer; a model that wants more is not well."""
 
@@ -128,7 +129,7 @@ def _exchange(calls: Sequence[Call], outcomes: Sequence[Outcome]) -> list[JSONOb
 def _tell(outcome: Outcome) -> str:
     told: JSONObject = {"result": outcome.kind, "key": outcome.key}
     if outcome.reason:
-        told["reason"] = outcome.reason
+        told["reason"] = _WHY.get(outcome.reason, outcome.reason)
     if outcome.suggest:
         told["suggest"] = outcome.suggest
     return orjson.dumps(told).decode()

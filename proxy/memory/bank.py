@@ -6,11 +6,13 @@ Nothing can be asked without a Principal, so no answer can hold another's row, n
 import hashlib
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
 
+from proxy.errors import Unavailable
 from proxy.memory.change import Change, Delete, Origin, Outcome, Person, Snapshot, Store
 from proxy.memory.database import Database
 from proxy.memory.desk import Desk
@@ -38,6 +40,15 @@ class Bank:
     def token_limit(self) -> int:
         """Of all values of one person."""
         return self._limit
+
+    async def start(self) -> None:
+        """Open the database before the first turn has to; one that is away is tried again then.
+
+        Raises ConfigError for one that can never work.
+        """
+        with suppress(Unavailable):
+            async with self._database.reading():
+                pass
 
     async def read(self, whose: Principal) -> Snapshot:
         """All memories."""

@@ -6,6 +6,7 @@ here: the evidence is the user's own words, and an offer only where the user has
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from proxy.memory.gate.pair import read_pair
@@ -21,6 +22,10 @@ now about der die das und ist ein eine le la les un une et est de el los las y e
 что и в на het een en
 """
 _COMMON = frozenset(_COMMON_TEXT.split())
+_NOUNS = re.compile(r"\b(?:der|die|das|ist|und|nicht|ein|eine|im|wohnt|hat|heißt)\b", re.IGNORECASE)
+"""German, in which a capital marks no name."""
+STEM = 4
+LEAST_SHARE, MOST_SHARE = 0.3, 0.5
 MOST_REPLY = 120
 """A longer message than that stands for itself and is no mere answer to an offer."""
 
@@ -41,26 +46,41 @@ def own_words(text: str) -> str:
 
 
 def backs(heard: Heard, value: str) -> bool:
-    """Whether the user's words hold something of the value that could only come from them."""
+    """Whether the user's words hold enough of the value, and every name and figure in it."""
     said = own_words(heard.latest)
-    wanted = _tokens(value)
-    if not wanted:
-        return False
-    if wanted & _tokens(said):
+    if _covers(said, value):
         return True
     if len(said) > MOST_REPLY:
         return False
-    around = " ".join([heard.offer, *map(own_words, heard.earlier)])
-    return bool(wanted & _tokens(around))
+    return _covers(" ".join([said, heard.offer, *map(own_words, heard.earlier)]), value)
+
+
+def _covers(said: str, value: str) -> bool:
+    wanted, known = _tokens(value), _tokens(said)
+    if not wanted:
+        return False
+    found = len(wanted & known) / len(wanted)
+    if _NOUNS.search(value):
+        return found >= MOST_SHARE
+    stems = {word[:STEM] for word in known}
+    return found >= LEAST_SHARE and all(name[:STEM] in stems for name in _names(value))
+
+
+def _names(value: str) -> Iterator[str]:
+    """Figures, and words that a capital marks as names; the first word is capital anyway."""
+    for place, word in enumerate(_WORD.findall(unicodedata.normalize("NFKC", value))):
+        name = (place > 0 and word[0].isupper() and len(word) > 1) or any(map(str.isdigit, word))
+        if name and word.casefold() not in _COMMON:
+            yield word.casefold()
 
 
 def _tokens(text: str) -> set[str]:
-    """Words that say something, cut to their stems' length; pairs where words are not spaced."""
+    """Words that say something, cut to their stems; pairs of signs where words are not spaced."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     found: set[str] = set()
     for word in _WORD.findall(plain):
         if _UNSPACED.search(word):
             found.update(word[i : i + 2] for i in range(len(word) - 1))
         elif word not in _COMMON and (len(word) > 1 or word.isdigit()):
-            found.add(word[:5])
+            found.add(word[:STEM])
     return found

@@ -27,6 +27,7 @@ _FORGET = re.compile(
 _STATED = re.compile(
     r"^(?P<fact>[^.!?\n]{4,}?)[.,!] (?:please )?(?:remember|keep|save|note)", re.IGNORECASE
 )
+_PERSONAL = re.compile(r"\b(?:i|i'm|me|my|mine|we|our|us)\b", re.IGNORECASE)
 _MOVED = re.compile(r"\b(?:moved to|live in) (?P<city>[A-Z][\w-]+)")
 _NEWEST = "The user's newest message: "
 _MEMORY = re.compile(r"^Memory \([^)]*\): (\{.*\})$", re.MULTILINE)
@@ -96,7 +97,7 @@ def _decide(text: str, kept: dict[str, str]) -> list[Call]:
     moved = _MOVED.search(text)
     if moved:
         return [_set("home_city", f"The user lives in {moved['city']}.")]
-    if len(fact) < 3:
+    if not _PERSONAL.search(fact):
         return []
     return [_set(_name(fact), f"The user said: {fact}.")]
 

@@ -46,6 +46,9 @@ if TYPE_CHECKING:  # SQLAlchemy: 0.3 s and 25 MB, only where memory is on
 STORE_SECONDS = 0.5
 """Longest wait for a slow store before the answer goes on without memories."""
 
+UNGATED = Gated("pass")
+"""Where the operator wants no gate, the agent reads every message."""
+
 Spawn = Callable[..., bool]
 MakeWriter = Callable[["Brought"], Writer]
 
@@ -179,9 +182,11 @@ class MemoryService:
             return False
         assert scene.heard is not None
         pending = self._ask(scene, scene.heard)
-        if pending is None or not self._spawn(scene, session, pending):
+        if not self._spawn(scene, session, pending):
             session.status = "busy"
             session.settle()
+            return False
+        if pending is None:
             return False
         gated = self._read(await pending.wait(self._settings.note_ms / 1000))
         if gated.probability is None:
@@ -199,7 +204,7 @@ class MemoryService:
             return "memoised"
         return "busy" if self._running >= self._settings.queue else "pending"
 
-    def _spawn(self, scene: _Scene, session: Session, pending: Pending) -> bool:
+    def _spawn(self, scene: _Scene, session: Session, pending: Pending | None) -> bool:
         self._running += 1
         begun = self._parts.spawn(self._follow(scene, session, pending))
         if not begun:
@@ -271,12 +276,13 @@ class MemoryService:
             await self._parts.pinned.keep_block(scene.whose, root, block, wipes)
         return block
 
-    async def _follow(self, scene: _Scene, session: Session, pending: Pending) -> None:
+    async def _follow(self, scene: _Scene, session: Session, pending: Pending | None) -> None:
         """The gate's verdict, and the agent's run if it lets the message through."""
         run = Run()
         try:
-            verdict = await pending.wait(self._gate.timeout_ms / 1000)
-            gated = self._read(verdict)
+            gated = UNGATED
+            if pending is not None:
+                gated = self._read(await pending.wait(self._gate.timeout_ms / 1000))
             session.score = gated.probability
             session.status = gated.status
             if gated.runs and self._settings.mode != "observe":
@@ -290,7 +296,7 @@ class MemoryService:
 
     async def _run(self, scene: _Scene, session: Session, gated: Gated) -> Run:
         bank, whose = self._parts.bank, scene.whose
-        if not self._rate.allow(whose):
+        if gated is not UNGATED and not self._rate.allow(whose):
             session.status = "rate_limited"
             return Run()
         lock = self._locks.setdefault(whose, asyncio.Lock())

@@ -157,11 +157,13 @@ async def open_scene(
     gate: Callable[[State], float | None] | None = None,
     transport: FakeTransport | None = None,
     writer: Writer | None = None,
+    gated: bool = True,
     **memory: object,
 ) -> AsyncIterator[Scene]:
     """A scene whose writer plays the script; `memory` are settings."""
     settings = Settings.model_validate({
         "upstream": {"base_url": "http://127.0.0.1:1/v1", "retries": 0},
+        "classification": {"memory_gate": {"enabled": gated}},
         "memory": {"mode": "on", "join_ms": 2_000, "note_ms": 200, **memory},
     })  # fmt: skip
     log = structlog.get_logger("test")
@@ -174,6 +176,7 @@ async def open_scene(
         judges.default, settings.classification, load_wordings(None), background.spawn
     )
     bank = Bank(Database(memory_url(None, folder)), settings.memory.token_limit)
+    await bank.start()
     store, scripted = MemoryStore(1_000_000, 3_600), ScriptedWriter(list(script))
 
     def make_writer(_: Brought) -> Writer:

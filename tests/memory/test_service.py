@@ -264,3 +264,12 @@ async def test_user_tail_stands_in_the_message_for_good(tmp_path: Path) -> None:
         talk += [{"role": "assistant", "content": "Hi"}, {"role": "user", "content": "And?"}]
         await read(await scene.say(*talk))
         assert scene.upstream[-1]["messages"] == [first, *talk[1:]]
+
+
+async def test_without_a_gate_every_message_is_read(tmp_path: Path) -> None:
+    """As in LibreChat: the agent runs once per turn, and decides itself."""
+    async with open_scene(tmp_path, gated=False, runs_per_minute=1) as scene:
+        for words in ("Hello", "How are you?", "I live in Rome."):
+            await read(await scene.say(words))
+        await scene.settled()
+        assert len(scene.writer.asked) == 3

@@ -14,6 +14,7 @@ Phrases = dict[str, list[str]]
 Row = dict[str, Any]
 
 _HEAD = re.compile(r"\[(\w+)\]")
+_CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
 
 
 def read_phrases(path: Path) -> Phrases:
@@ -46,6 +47,7 @@ class Composer:
         yield from self._long()
         yield from self._answers()
         yield from self._quoted()
+        yield from self._wide()
 
     def _of(self, name: str) -> list[str]:
         return self._lists.get(name, [])
@@ -178,6 +180,16 @@ class Composer:
         for frame in self._of("quote"):
             for _ in range(6):
                 yield self._row(frame.replace("{q}", self._request()), 0, "quote")
+
+    def _wide(self) -> Iterator[Row]:
+        """Lines with choices in braces, a few ways through each."""
+        plain = self._of("plain")
+        for label in (0, 1):
+            for line in self._of(f"wide{label}"):
+                for number in range(14):
+                    text = _CHOICE.sub(lambda m: self._random.choice(m[1].split("|")), line).strip()
+                    before = [self._random.choice(plain)] if number % 4 == 0 else []
+                    yield self._row(text, label, "wide", *before)
 
     def _join(self, parts: Sequence[str]) -> str:
         return self._space.join(

@@ -32,18 +32,19 @@ class WordGate:
     """Reads letters."""
 
     def __init__(self, words: Words) -> None:
-        self._words = words
+        self.words = words
 
     def __call__(self, state: State) -> float | None:
         pair = read_pair(state)
-        return self._words.judge(pair) if pair.latest.strip() else None
+        return self.words.judge(pair) if pair.latest.strip() else None
 
 
 class MeaningGate:
-    """Reads sentence vectors."""
+    """Reads sentence vectors, and letters beside them."""
 
-    def __init__(self, network: "Network", encoder: "UniversalEncoder") -> None:
+    def __init__(self, network: "Network", encoder: "UniversalEncoder", words: Words) -> None:
         self._network = network
+        self._words = words
         self._encoder = encoder
         self._alone = threading.Lock()
 
@@ -57,7 +58,7 @@ class MeaningGate:
         wanted = texts.all
         with self._alone:
             vectors = vectors_of(wanted, self._encoder.encode(wanted))
-        return self._network.judge(*read_inputs(texts, vectors))
+        return self._network.judge(*read_inputs(texts, vectors), self._words.score(pair))
 
 
 class LateGate:
@@ -106,7 +107,7 @@ def load_meaning() -> MeaningGate:
         weights: Mapping[str, object] = {name: file[name] for name in file.files}
     encoder = load_universal()
     encoder.encode(["warm up"])
-    return MeaningGate(Network(weights), encoder)  # type: ignore[arg-type] # numpy's own types
+    return MeaningGate(Network(weights), encoder, load_words().words)  # type: ignore[arg-type] # numpy's own types
 
 
 def pack_words(weights: list[int], scale: float, shift: float) -> bytes:

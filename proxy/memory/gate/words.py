@@ -25,10 +25,14 @@ class Words:
 
     def judge(self, pair: Pair) -> float:
         """The probability; one half is the threshold."""
+        logit = self.score(pair) - self._shift
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
+
+    def score(self, pair: Pair) -> float:
+        """The logit, before the threshold is taken into account."""
         found = set(read_features(pair))
         total = sum(self._weights[feature] for feature in found)
-        logit = total * self._scale / math.sqrt(max(1, len(found))) - self._shift
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
+        return total * self._scale / math.sqrt(max(1, len(found)))
 
 
 def read_features(pair: Pair) -> Iterator[int]:
