@@ -50,7 +50,9 @@ class Host:
     async def finish(self, spoken: Spoken) -> None:
         """Books the turn and keeps what the client's next request will lack."""
         self.account.discover(self.desk.discovered)
-        self.draft.toolbox.usage.update(call.name for call in spoken.calls)
+        called = [call.name for call in spoken.calls]
+        self.draft.toolbox.usage.update(called)
+        self._drafter.learn(self.draft, self.desk.parked.before, called)
         await self._remember(spoken)
         if self.session is not None:
             self._told = await self.session.join()

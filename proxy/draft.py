@@ -7,6 +7,7 @@ import msgspec
 
 from proxy.advise import Adviser, Scene
 from proxy.keys.limiter import check_model
+from proxy.learner import Learner
 from proxy.plan.chain import chain_hashes
 from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
@@ -62,7 +63,7 @@ class Draft:
     """A request whose tools are deferred.
 
     `link` is the hash of the conversation so far, under which the hidden part of this turn will
-    be kept for the next one.
+    be kept for the next one. `earlier` is what stayed hidden of the turn before.
     """
 
     opened: Opened
@@ -72,16 +73,23 @@ class Draft:
     choice: Choice
     brief: Brief
     link: str
+    earlier: Sequence[JSONObject] = ()
 
 
 class Drafter:
     """Plans requests: reads them, finds their toolbox and what is stored of their conversation."""
 
     def __init__(
-        self, settings: Settings, shelf: Shelf, store: Store, adviser: Adviser | None = None
+        self,
+        settings: Settings,
+        shelf: Shelf,
+        store: Store,
+        adviser: Adviser | None = None,
+        learner: Learner | None = None,
     ) -> None:
         self._settings = settings
         self._adviser = adviser
+        self._learner = learner
         self._targets = Targets(settings)
         self._shelf = shelf
         self._store = store
@@ -174,12 +182,23 @@ class Drafter:
             recall=opened.triage.recall() if opened.triage and opened.recalls else None,
         )
         link = links[-1] if links else ""
-        return Draft(opened, toolbox, arrangement, history, choice, brief, link)
+        earlier = _hidden_before(history, mementos)
+        return Draft(opened, toolbox, arrangement, history, choice, brief, link, earlier)
 
     async def remember(self, tenant: str, link: str, memento: Memento) -> None:
         """Keeps the hidden part of a turn for the conversation's next request."""
         if memento:
             await self._store.put(tenant, f"turn:{link}", memento.encode())
+
+    def learn(self, draft: Draft, hidden: Sequence[JSONObject], called: Sequence[str]) -> None:
+        """Hands on which calls followed the hidden messages of this turn and of the one before."""
+        if self._learner is None:
+            return
+        tenant = draft.opened.request.caller.tenant
+        self._learner.notice(tenant, draft.toolbox, hidden, called)
+        newest = draft.history.newest
+        fresh = [name for name in called if newest and name not in newest.names]
+        self._learner.notice(tenant, draft.toolbox, draft.earlier, fresh)
 
     async def _recall(
         self, tenant: str, history: History, links: Sequence[str]
@@ -329,6 +348,15 @@ def _edit_messages(
         if bridged is not None:
             edits[position] = replace(edit, message=bridged)
     return edits
+
+
+def _hidden_before(history: History, mementos: Mapping[int, Memento]) -> Sequence[JSONObject]:
+    """What the client did not see of the newest turn, whose searches may end in a call now."""
+    memento = mementos.get(history.newest.position) if history.newest else None
+    if memento is None:
+        return ()
+    message = () if memento.message is None else (memento.message,)
+    return (*memento.before, *message, *memento.after)
 
 
 def _used_ids(history: History, edits: Mapping[int, Edit]) -> frozenset[str]:

@@ -170,6 +170,12 @@ class Prediction(Section):
         description="Words or questions by tool name that a tool answers but does not mention.",
     )
     abstain: bool = Field(True, description="Predict nothing when the message needs no tool.")
+    learn: bool = Field(
+        True, description="Remember in memory, per tenant, which tool a search's words ended in."
+    )
+    capture: str | None = Field(
+        None, description="File that gets the query and tool names of searches that ended in calls."
+    )
 
 
 class Ledger(Section):

@@ -2,9 +2,14 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
 
 from proxy.settings import Deferral, Prediction
 from proxy.tools.catalog import digest_tools, read_catalogue
+from proxy.tools.document import Document
+from proxy.tools.lessons import LearnedIndex, Lessons
+from proxy.tools.rank import Index
 from proxy.tools.toolbox import MakeIndex, Toolbox
 
 _Place = tuple[str, str, bool]
@@ -25,11 +30,13 @@ class Shelf:
         prediction: Prediction,
         make_index: MakeIndex,
         max_bytes: int,
+        lessons: Lessons | None = None,
     ) -> None:
         self._deferral = deferral
         self._prediction = prediction
         self._make_index = make_index
         self._max_bytes = max_bytes
+        self._lessons = lessons
         self._boxes: OrderedDict[_Place, Toolbox | None] = OrderedDict()
         self._building: dict[_Place, asyncio.Future[Toolbox | None]] = {}
         self._recent: dict[str, tuple[tuple[bytes, str], ...]] = {}
@@ -62,7 +69,7 @@ class Shelf:
 
     def _start(self, place: _Place, raw: bytes) -> "asyncio.Future[Toolbox | None]":
         loop = asyncio.get_running_loop()
-        building = loop.run_in_executor(None, self._prepare, raw, place[2])
+        building = loop.run_in_executor(None, self._prepare, raw, place)
         self._building[place] = building
         building.add_done_callback(lambda done: self._finish(place, raw, done))
         return building
@@ -79,14 +86,26 @@ class Shelf:
             self._recent[tenant] = ((raw, digest), *others[: RECENT - 1])
             done.get_loop().run_in_executor(None, toolbox.count)
 
-    def _prepare(self, raw: bytes, everything: bool) -> Toolbox | None:
+    def _prepare(self, raw: bytes, place: _Place) -> Toolbox | None:
+        tenant, _, everything = place
         catalogue = read_catalogue(raw)
         if catalogue is None:
             return None
         deferral = self._deferral
         if everything:
             deferral = deferral.model_copy(update={"small_chars": 0})
-        return Toolbox(catalogue, deferral, self._prediction, self._make_index)
+        return Toolbox(catalogue, deferral, self._prediction, self._make_index_for(tenant))
+
+    def _make_index_for(self, tenant: str) -> MakeIndex:
+        """How a tenant's catalogues are indexed: with what its own searches taught."""
+        if self._lessons is None:
+            return self._make_index
+        recall = partial(self._lessons.recall, tenant)
+
+        def make(documents: Sequence[Document]) -> Index:
+            return LearnedIndex(self._make_index(documents), recall)
+
+        return make
 
     def _keep(self, place: _Place, toolbox: Toolbox | None) -> None:
         self._boxes[place] = toolbox

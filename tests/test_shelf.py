@@ -9,6 +9,7 @@ import pytest
 from proxy.settings import Deferral, Prediction
 from proxy.shelf import Shelf
 from proxy.tools.document import Document
+from proxy.tools.lessons import Lessons
 from proxy.tools.rank import Index, build_lexical
 from tests.tools.samples import city_tools, function
 
@@ -89,3 +90,17 @@ async def test_a_waiter_that_leaves_does_not_stop_the_build() -> None:
             await shelf.take("a", _RAW, everything=False)
     assert await shelf.take("a", _RAW, everything=False) is not None
     assert counting.built == 1
+
+
+async def test_what_a_tenant_learned_moves_its_own_rankings_only() -> None:
+    """Lessons count at once, without a new build."""
+    lessons = Lessons()
+    shelf = Shelf(Deferral(small_chars=0), Prediction(), build_lexical, 1_000_000, lessons)
+    own = await shelf.take("a", _RAW, everything=False)
+    other = await shelf.take("b", _RAW, everything=False)
+    lessons.learn("a", "gale", "weather_alerts")
+    assert own is not None
+    assert other is not None
+    found = [own.index.documents[hit.position].name for hit in own.index.rank("gale", 5)]
+    assert found == ["weather_alerts"]
+    assert other.index.rank("gale", 5) == []

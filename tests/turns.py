@@ -8,6 +8,7 @@ import orjson
 
 from proxy.dispatch import Dispatch
 from proxy.draft import Drafter
+from proxy.learner import Learner
 from proxy.ledger.null import NullLedger
 from proxy.ledger.usage import Row, TurnRow
 from proxy.observe.metrics import Metrics
@@ -99,13 +100,15 @@ def stage(
     answer: Callable[[UpstreamRequest], Outcome] | None = None,
     silent: bool = False,
     store: MemoryStore | None = None,
+    learner: Learner | None = None,
 ) -> Stage:
     """A turn whose upstream gives those outcomes in order, or never answers."""
     transport = SilentTransport() if silent else FakeTransport(*outcomes, answer=answer)
     ledger, metrics = ListLedger(), Metrics()
-    shelf = Shelf(settings.deferral, settings.prediction, build_lexical, 10_000_000)
+    lessons = learner.lessons if learner else None
+    shelf = Shelf(settings.deferral, settings.prediction, build_lexical, 10_000_000, lessons)
     store = store or MemoryStore(1_000_000, 60)
-    drafter = Drafter(settings, shelf, store)
+    drafter = Drafter(settings, shelf, store, None, learner)
     dispatch = Dispatch(settings.upstream, {"openai": transport, "standin": transport})
     return Stage(
         Turn(Crew(drafter, dispatch, ledger, metrics)), transport, drafter, store, ledger, metrics

@@ -23,18 +23,19 @@ BACKLOG = 2048
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Settings of the server that the command line can set; None leaves them alone."""
+    """Settings that the command line can set; None leaves them alone."""
 
     host: str | None = None
     port: int | None = None
     workers: int | None = None
     insecure: bool | None = None
+    capture: str | None = None
 
     def entries(self) -> dict[Key, Entry]:
         """The flags that were given, as values that win over the file and the environment."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
-            ("server", name): Entry(value, f"--{name}")
+            ("prediction" if name == "capture" else "server", name): Entry(value, f"--{name}")
             for name, value in given.items()
             if value is not None
         }

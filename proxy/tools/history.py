@@ -50,6 +50,12 @@ class History:
         calls = (event.names for event in self.events if isinstance(event, Called))
         return tuple(dict.fromkeys(name for names in calls for name in names))
 
+    @property
+    def newest(self) -> Called | None:
+        """The assistant's newest message."""
+        calls = (event for event in reversed(self.events) if isinstance(event, Called))
+        return next(calls, None)
+
 
 @dataclass(slots=True)
 class Surfaced:

@@ -85,6 +85,12 @@ def test_flags_that_are_not_given_change_nothing() -> None:
     assert list(Flags(port=1).entries()) == [("server", "port")]
 
 
+def test_capturing_is_a_matter_of_prediction() -> None:
+    """The flag sets `prediction.capture`."""
+    entry = Flags(capture="captured.jsonl").entries()["prediction", "capture"]
+    assert entry.value == "captured.jsonl"
+
+
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     """When the port is in use the start fails at once and says so."""
     with socket.socket() as taken:

@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from proxy.errors import ConfigError
-from proxy.evals.cli import app
+from proxy.evals.cli import app, confirm
+from proxy.evals.curate import Candidate
 from tests.evals.conftest import write_lines
 
 RUNNER = CliRunner()
@@ -55,3 +56,28 @@ def test_ablation_as_text_and_json(folder: Path) -> None:
     words = ["ablation", "--set", str(folder)]
     assert "  nothing  R@1 0.5000" in RUNNER.invoke(app, words).stdout
     assert len(orjson.loads(RUNNER.invoke(app, [*words, "--json"]).stdout)["rows"]) > 10
+
+
+def test_curate_asks_at_a_terminal_only(folder: Path) -> None:
+    """Without one, `--yes` is an operator's word for all of them."""
+    captured = folder / "captured.jsonl"
+    write_lines(captured, [{"query": "current weather", "tool": "w", "others": ["m"], "at": ""}])
+    words = ["curate", "--from", str(captured), "--set", str(folder), "--json"]
+    refused = RUNNER.invoke(app, words)
+    assert isinstance(refused.exception, ConfigError)
+    assert "--yes" in str(refused.exception)
+    assert orjson.loads(RUNNER.invoke(app, [*words, "--yes"]).stdout)["added"] == 1
+
+
+def test_a_candidate_is_shown_before_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question names the query, its tools and what else was shown; the answer decides."""
+    asked: list[str] = []
+
+    def answer(question: str, **_: object) -> bool:
+        asked.append(question)
+        return False
+
+    monkeypatch.setattr("typer.confirm", answer)
+    candidate = Candidate("storm warnings", {"weather_alerts": None}, {"mail_send": None})
+    assert confirm(candidate) is False
+    assert "storm warnings\n  -> weather_alerts  (also shown: mail_send)" in asked[0]

@@ -44,6 +44,9 @@ def test_a_cue_holds_the_end_of_the_conversation() -> None:
     ]
     assert history.system == "Be kind."
     assert history.called == ("a",)
+    assert history.newest is not None
+    assert (history.newest.position, history.newest.names) == (4, ())
+    assert read_history([_user("x")]).newest is None
 
 
 def test_results_at_the_end_are_a_moment_too() -> None:

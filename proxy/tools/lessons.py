@@ -1,0 +1,152 @@
+"""Queries whose search ended in a call come in; a ranking that remembers them goes out."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from proxy.tools.document import Document
+from proxy.tools.query import WEAK_TERMS
+from proxy.tools.rank import Hit, Index, Scores, select
+from proxy.tools.text import terms
+
+PER_TENANT, MAX_BYTES = 256, 4 * 1024 * 1024
+"""Lessons that a tenant's rankings remember; bytes of all tenants together."""
+HALF_LIFE = 128
+"""After so many others of its tenant a lesson weighs half: no clock, so ranking is repeatable."""
+LEAST = 0.5
+"""A question must share this much with a lesson, as the cosine of their sets of words."""
+ENTRY_BYTES, TERM_BYTES = 400, 60
+
+Recall = Callable[[str], Mapping[str, float]]
+"""From a question to the tools that questions like it ended in, each from 0 to 1."""
+_Key = tuple[frozenset[str], str]
+
+
+@dataclass(slots=True)
+class _Notes:
+    """One tenant's lessons, the oldest first: (weight, clock when it was last confirmed)."""
+
+    clock: int = 0
+    uses: OrderedDict[_Key, tuple[float, int]] = field(default_factory=OrderedDict)
+
+    def weigh(self, weight: float, at: int) -> float:
+        return weight * math.exp2((at - self.clock) / HALF_LIFE)
+
+
+class Lessons:
+    """What searches ended in, per tenant: the words of the query and the tool, nothing else.
+
+    The oldest lesson leaves when a tenant has too many, or all tenants together too many bytes.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._tenants: OrderedDict[str, _Notes] = OrderedDict()
+        self.bytes = 0
+
+    def learn(self, tenant: str, query: str, tool: str) -> None:
+        """Remembers, or confirms, that this query meant this tool."""
+        own = _strong_terms(query)
+        if not own:
+            return
+        notes = self._tenants.setdefault(tenant, _Notes())
+        self._tenants.move_to_end(tenant)
+        notes.clock += 1
+        key = own, tool
+        if key in notes.uses:
+            weight = 1.0 + notes.weigh(*notes.uses.pop(key))
+        else:
+            weight = 1.0
+            self.bytes += _size(key)
+        notes.uses[key] = weight, notes.clock
+        if len(notes.uses) > PER_TENANT:
+            self._drop(notes)
+        while self.bytes > self._max_bytes:
+            self._drop_oldest()
+
+    def recall(self, tenant: str, query: str) -> Mapping[str, float]:
+        """The tools that queries like this one ended in, each from 0 to 1."""
+        notes = self._tenants.get(tenant)
+        if notes is None:
+            return {}
+        asked = _strong_terms(query)
+        found: dict[str, float] = {}
+        for (own, tool), use in notes.uses.items():
+            if own.isdisjoint(asked):
+                continue
+            likeness = len(own & asked) / math.sqrt(len(own) * len(asked))
+            if likeness >= LEAST:
+                share = likeness * (1.0 - math.exp2(-notes.weigh(*use)))
+                found[tool] = max(share, found.get(tool, 0.0))
+        return found
+
+    def _drop_oldest(self) -> None:
+        tenant, notes = next(iter(self._tenants.items()))
+        self._drop(notes)
+        if not notes.uses:
+            del self._tenants[tenant]
+
+    def _drop(self, notes: _Notes) -> None:
+        key, _ = notes.uses.popitem(last=False)
+        self.bytes -= _size(key)
+
+
+class LearnedIndex:
+    """An index in which tools gain that questions like this one ended in.
+
+    A lesson learned once is worth half the best score, one that was confirmed again and again
+    nearly all of it: it puts a tool on the list and never outweighs a name that is spelled out.
+    """
+
+    def __init__(self, index: Index, recall: Recall) -> None:
+        self._index = index
+        self._recall = recall
+        names = enumerate(document.name for document in index.documents)
+        self._positions = {name: position for position, name in reversed(list(names))}
+
+    @property
+    def documents(self) -> Sequence[Document]:
+        """The catalogue, in the client's order."""
+        return self._index.documents
+
+    @property
+    def twins(self) -> Mapping[int, int]:
+        """For every repeated tool: where it stood first."""
+        return self._index.twins
+
+    def rank(self, query: str, limit: int) -> list[Hit]:
+        """The best documents, best first."""
+        learned = self._look_up(query)
+        if not learned:
+            return self._index.rank(query, limit)
+        return select(_lift(self._index.score(query), learned).values, limit, self.twins)
+
+    def score(self, query: str) -> Scores:
+        """The score of every document."""
+        scores, learned = self._index.score(query), self._look_up(query)
+        return _lift(scores, learned) if learned else scores
+
+    def _look_up(self, query: str) -> dict[int, float]:
+        known, learned = self._positions, self._recall(query)
+        return {known[name]: share for name, share in learned.items() if name in known}
+
+
+def _lift(scores: Scores, learned: Mapping[int, float]) -> Scores:
+    values = list(scores.values)
+    top = max(values)
+    for position, share in learned.items():
+        values[position] = max(values[position], 0.0) + share * (top if top > 0.0 else 1.0)
+    closeness = scores.closeness
+    if closeness is not None:
+        closeness = max(closeness, *learned.values())
+    return Scores(values, scores.coverage, closeness)
+
+
+def _strong_terms(query: str) -> frozenset[str]:
+    return frozenset(terms(query)) - WEAK_TERMS
+
+
+def _size(key: _Key) -> int:
+    own, tool = key
+    return ENTRY_BYTES + len(tool) + sum(TERM_BYTES + len(term) for term in own)
