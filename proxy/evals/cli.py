@@ -16,6 +16,7 @@ from proxy.evals.ablation import evaluate_ablation
 from proxy.evals.abstain import evaluate_abstention
 from proxy.evals.baseline import find_regressions, measure_entry, read_baseline
 from proxy.evals.curate import Candidate, curate
+from proxy.evals.gate import Form, dump, evaluate_gate, open_gate
 from proxy.evals.next_tool import evaluate_next_tool
 from proxy.evals.rankers import open_ranker
 from proxy.evals.retrieval import evaluate_retrieval
