@@ -87,7 +87,8 @@ def _render_rows(section: type[BaseModel] | None, prefix: str) -> Iterator[str]:
             text = explain(field).replace("|", "\\|")
             yield f"| `{prefix}{name}` | {_cell(field)} | {text} |"
             if inner := _section(field):
-                yield from _render_rows(inner, f"{prefix}{name}[].")
+                element = ".NAME." if _is_named(field) else "[]."
+                yield from _render_rows(inner, f"{prefix}{name}{element}")
 
 
 def _cell(field: FieldInfo) -> str:
@@ -109,14 +110,22 @@ def _render_fields(model: type[BaseModel], depth: int) -> Iterator[str]:
         yield _indent(f"{name}: {_plain(field)}", depth)
         section = _section(field)
         if section:
-            yield from (_indent(f"# {line}", depth) for line in _render_example(section))
+            named = _is_named(field)
+            yield from (_indent(f"# {line}", depth) for line in _render_example(section, named))
 
 
-def _render_example(section: type[BaseModel]) -> Iterator[str]:
-    """One element of a list of sections, to be shown as a comment."""
+def _render_example(section: type[BaseModel], named: bool) -> Iterator[str]:
+    """One element of a list, or of a mapping, of sections, to be shown as a comment."""
+    if named:
+        yield "  NAME:"
     for index, (name, field) in enumerate(section.model_fields.items()):
         yield f"    # {explain(field)}"
-        yield f"  {'-' if index == 0 else ' '} {name}: {_plain(field)}"
+        yield f"  {'-' if index == 0 and not named else ' '} {name}: {_plain(field)}"
+
+
+def _is_named(field: FieldInfo) -> bool:
+    """Whether a field holds its sections by name, instead of in a list."""
+    return _plain(field) == "{}"
 
 
 def _plain(field: FieldInfo) -> str:

@@ -17,6 +17,7 @@ from checks.prose import check_guards, check_source, check_tests, check_text
 from checks.reference import check_reference, render_yaml
 from checks.sizes import check_sizes, summarise
 from checks.sources import Source, read_sources
+from proxy.settings import Settings
 
 Project: TypeAlias = Callable[[dict[str, str]], Path]
 
@@ -146,6 +147,15 @@ def test_the_reference_file_explains_each_key() -> None:
         "# A part.\npart:\n  # What it does.\n  mode: on\n\n"
         "# A part.\nparts: []\n#     # What it does.\n#   - mode: on\n"
     )
+
+
+def test_the_reference_file_shows_sections_as_they_are_written() -> None:
+    """Uncommented, an example is accepted: a list where one is due, else a mapping of names."""
+    text = (ROOT / "config" / "usher.yaml").read_text(encoding="utf-8")
+    block = text.partition("  providers: {}\n")[2].partition("  # A chat model")[0]
+    shown = yaml.safe_load("\n".join(line[4:] for line in block.splitlines()))
+    assert shown["NAME"]["preset"] == "systemone"
+    Settings.model_validate({"classification": {"providers": shown}})
 
 
 def test_the_schema_accepts_the_reference_file() -> None:
