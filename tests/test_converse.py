@@ -31,7 +31,7 @@ def _message(body: bytes) -> JSONObject:
     return message
 
 
-@pytest.mark.item("catalog/all-deferred", "params/choice-auto")
+@pytest.mark.item("catalog/all-deferred", "params/choice-auto", "reported/nothing-declared")
 async def test_tools_leave_the_prompt() -> None:
     """The upstream gets the search tool instead of six tools, and the reply is its own bytes."""
     upstream = completion("Hello!")
@@ -44,7 +44,7 @@ async def test_tools_leave_the_prompt() -> None:
     assert _header(reply, b"x-usher-rounds") == b"1"
 
 
-@pytest.mark.item("search/text-beside")
+@pytest.mark.item("search/text-beside", "reported/found-but-unknown")
 async def test_a_search_stays_hidden() -> None:
     """Two upstream calls make one reply: first id, last answer, usage of both."""
     theatre = stage(
@@ -62,7 +62,7 @@ async def test_a_search_stays_hidden() -> None:
     assert theatre.ledger.turns[0].outcome == "ok"
 
 
-@pytest.mark.item("search/text-beside", "stream/include-usage")
+@pytest.mark.item("search/text-beside", "stream/include-usage", "reported/found-but-unknown", "reported/early-finish")
 async def test_a_streamed_search_stays_hidden() -> None:
     """The client sees one stream: one id, text of both rounds, the real call, one finish."""
     theatre = stage(

@@ -46,7 +46,7 @@ async def _ten_turns(delivery: str) -> Stage:
     return theatre
 
 
-@pytest.mark.item("cache/ten-turns")
+@pytest.mark.item("cache/ten-turns", "reported/cache-lost", "reported/changing-list")
 async def test_ten_turns() -> None:
     """The array of tools of each request is the beginning of the next one's."""
     arrays = _tools_bytes(await _ten_turns("append"))
@@ -55,7 +55,7 @@ async def test_ten_turns() -> None:
     assert arrays[-1] != arrays[0]
 
 
-@pytest.mark.item("cache/ten-turns", "cache/frozen-constant")
+@pytest.mark.item("cache/ten-turns", "cache/frozen-constant", "reported/cache-lost")
 async def test_ten_frozen_turns() -> None:
     """The array is the same to the byte, whatever was predicted, found or called."""
     theatre = await _ten_turns("frozen")
@@ -65,7 +65,7 @@ async def test_ten_frozen_turns() -> None:
 
 
 @pytest.mark.parametrize("delivery", ["append", "frozen"])
-@pytest.mark.item("cache/breakpoint-on-search", "cache/none-on-surfaced")
+@pytest.mark.item("cache/breakpoint-on-search", "cache/none-on-surfaced", "reported/mark-on-deferred")
 async def test_the_search_tool_ends_the_cached_prefix(delivery: str) -> None:
     """It has the mark in every round and turn, and no found tool has one."""
     made = call("weather_alerts", {"region": "x"})

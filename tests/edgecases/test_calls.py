@@ -37,7 +37,7 @@ async def _turn(
 
 
 @both
-@pytest.mark.item("calls/unloaded-valid")
+@pytest.mark.item("calls/unloaded-valid", "reported/called-unloaded")
 async def test_an_unloaded_tool_with_fitting_arguments(stream: bool) -> None:
     """The client owns the tool, so the call is simply the client's; no round is spent."""
     made = call("mail_send", {"to": "Ann", "body": "hi"})
@@ -49,7 +49,7 @@ async def test_an_unloaded_tool_with_fitting_arguments(stream: bool) -> None:
 
 @both
 @deliveries
-@pytest.mark.item("calls/unloaded-repaired")
+@pytest.mark.item("calls/unloaded-repaired", "reported/guessed-arguments", "reported/unchecked-bridge")
 async def test_a_repair(stream: bool, delivery: str) -> None:
     """The model hears what is wrong and sees the schema; the client sees the right call only."""
     right = call("mail_delete", {"id": 7}, "c2")
@@ -64,7 +64,7 @@ async def test_a_repair(stream: bool, delivery: str) -> None:
 
 @both
 @deliveries
-@pytest.mark.item("calls/invalid-twice")
+@pytest.mark.item("calls/invalid-twice", "reported/identical-bad-calls")
 async def test_a_call_that_stays_wrong(stream: bool, delivery: str) -> None:
     """It reaches the client as it was made: the client's own check decides, never ours."""
     wrong = [_made("mail_delete", '{"id": "seven" }', f"c{number}") for number in range(3)]
@@ -95,7 +95,7 @@ async def test_a_name_that_can_only_mean_one(name: str, stream: bool) -> None:
 
 
 @both
-@pytest.mark.item("calls/close-to-two")
+@pytest.mark.item("calls/close-to-two", "reported/dumped-catalogue", "reported/merged-names")
 async def test_a_name_that_could_mean_two(stream: bool) -> None:
     """Nobody guesses: the model hears both names and chooses."""
     twins = [function("get_user", "One."), function("get-user", "Other.")]
@@ -147,7 +147,7 @@ async def test_arguments_that_are_really_null(stream: bool) -> None:
 
 
 @both
-@pytest.mark.item("calls/eight-parallel")
+@pytest.mark.item("calls/eight-parallel", "reported/index-holes")
 async def test_eight_calls_at_once(stream: bool) -> None:
     """Declared or not, all arrive in order, and a search among them disappears."""
     calls = [call("mail_delete", {"id": number}, f"c{number}") for number in range(8)]
@@ -170,6 +170,7 @@ async def test_eight_calls_at_once(stream: bool) -> None:
         pytest.param("rws", marks=pytest.mark.item("calls/mixed-invalid", "calls/real-first")),
     ],
 )
+@pytest.mark.item("reported/leaked-search")
 async def test_a_mixed_message(order: str, delivery: str, stream: bool) -> None:
     """The right call reaches the client; what it does not see returns with its results."""
     kinds = {

@@ -56,7 +56,7 @@ async def test_the_threshold_is_sixteen(count: int, touched: bool) -> None:
 
 
 @pytest.mark.parametrize("count", [128, 129, 600])
-@pytest.mark.item("catalog/hundreds")
+@pytest.mark.item("catalog/hundreds", "reported/only-a-count")
 async def test_hundreds_of_tools(count: int) -> None:
     """None is lost: the last one is found by name, and what goes up fits any provider."""
     last = f"server{(count - 1) % 20}__act{count - 1}"
@@ -112,6 +112,7 @@ async def test_duplicates() -> None:
         pytest.param("天気", True, marks=pytest.mark.item("catalog/name-characters")),
     ],
 )
+@pytest.mark.item("reported/cut-names")
 async def test_names_that_upstreams_refuse(name: str, kept: bool) -> None:
     """They are never hidden: the upstream's error comes at once, not many rounds later."""
     theatre = stage(completion("Hi"), settings=settings())
@@ -120,7 +121,7 @@ async def test_names_that_upstreams_refuse(name: str, kept: bool) -> None:
 
 
 @pytest.mark.parametrize("delivery", ["append", "frozen"])
-@pytest.mark.item("catalog/our-names")
+@pytest.mark.item("catalog/our-names", "reported/unstable-suffix")
 async def test_a_client_with_tools_of_our_names(delivery: str) -> None:
     """Ours get other names, and calls of the client's own reach the client."""
     mine = [function("tool_search", "Mine.", x=TEXT), function("call_tool", "Mine.", y=TEXT)]
@@ -184,7 +185,7 @@ async def test_a_description_of_a_megabyte() -> None:
 
 
 @pytest.mark.parametrize(("query", "found"), [("天气", "weather_cn"), ("🍕 pizza", "pizza")])
-@pytest.mark.item("catalog/foreign-description")
+@pytest.mark.item("catalog/foreign-description", "reported/unspaced-clause")
 async def test_descriptions_of_other_scripts(query: str, found: str) -> None:
     """They are searched in their own script and go up by their own bytes."""
     tools = [
@@ -219,7 +220,7 @@ async def test_a_found_tool_has_the_clients_bytes() -> None:
 
 
 @pytest.mark.parametrize(("inside", "outside", "kept"), [(True, True, False), (False, False, True)])
-@pytest.mark.item("catalog/defer-loading-twice")
+@pytest.mark.item("catalog/defer-loading-twice", "reported/left-over-mark")
 async def test_marks_on_both_levels(inside: bool, outside: bool, kept: bool) -> None:
     """They are honoured and never go up, from kept tools or from found ones."""
     plain = function("marked", "Marked.", a=TEXT)

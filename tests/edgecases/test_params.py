@@ -190,7 +190,7 @@ async def test_a_named_custom_tool(stream: bool) -> None:
     assert theatre.bodies[0]["tool_choice"] == choice
 
 
-@pytest.mark.item("params/custom-tools")
+@pytest.mark.item("params/custom-tools", "reported/deferred-custom")
 async def test_custom_and_vendor_tools() -> None:
     """They are never deferred and keep their places in front of the search tool."""
     theatre = stage(completion("Hi"), settings=settings())

@@ -143,7 +143,7 @@ async def test_two_searches_without_a_find() -> None:
     assert "Do not repeat" in _told(theatre)["note"]
 
 
-@pytest.mark.item("search/same-query")
+@pytest.mark.item("search/same-query", "reported/found-never-called")
 async def test_the_same_query_three_times() -> None:
     """It is answered once, and after the second repetition no more searches are possible."""
     same = [search("storm warnings", f"s{n}") for n in range(3)]
@@ -153,7 +153,7 @@ async def test_the_same_query_three_times() -> None:
     assert "already answered" in _told(theatre)["note"]
 
 
-@pytest.mark.item("search/paraphrases")
+@pytest.mark.item("search/paraphrases", "reported/endless-searches", "reported/found-never-called")
 async def test_a_wish_in_ever_new_words() -> None:
     """Searches that find only what is loaded end as well, whatever their words."""
     words = ["storm", "storm warnings", "warnings of storms", "storms in force", "any storm"]
@@ -162,7 +162,7 @@ async def test_a_wish_in_ever_new_words() -> None:
     assert "tool_search" not in names(theatre.bodies[-1])
 
 
-@pytest.mark.item("search/rounds-exhausted")
+@pytest.mark.item("search/rounds-exhausted", "reported/endless-searches")
 async def test_four_rounds_and_no_end() -> None:
     """The fifth call is the last, and a search in it reaches nobody."""
     wishes = ["storm", "forecast", "send", "delete", "search mailbox"]

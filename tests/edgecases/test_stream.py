@@ -129,7 +129,7 @@ async def _endless(body: bytes) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("done", [True, False])
-@pytest.mark.item("stream/never-closes")
+@pytest.mark.item("stream/never-closes", "reported/waits-for-end")
 async def test_an_upstream_that_never_closes(done: bool) -> None:
     """`[DONE]` ends it at once; behind a finish reason, usage has two seconds to come."""
     bodies = [await _bytes(events(None, [search("storm")])), await _bytes(events("Calm."))]

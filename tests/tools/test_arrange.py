@@ -79,6 +79,7 @@ def test_many_allowed_tools_bound_the_search() -> None:
     assert found.surfaced.names == []
 
 
+@pytest.mark.item("reported/prompt-names-tool")
 def test_prompt_and_client_can_keep_tools() -> None:
     """A tool named by the system prompt, or kept by the client's patterns, is whole."""
     system: JSONObject = {"role": "system", "content": "Always call weather_alerts first."}

@@ -29,6 +29,7 @@ def test_few_large_tools_are_worth_it() -> None:
     assert is_worthwhile(catalogue(function("f", "x" * 24_000)), Deferral())
 
 
+@pytest.mark.item("reported/forgotten-tools")
 def test_reasons_to_stay() -> None:
     """Each tool that cannot or should not be deferred says why."""
     ambient, open_ended = function("ask_user"), function("open")

@@ -17,6 +17,7 @@ def test_the_operators_word_counts(delivery: str) -> None:
     assert choose_delivery(settings, "deepseek-chat", _SMALL) == delivery
 
 
+@pytest.mark.item("reported/model-families")
 def test_auto_knows_families_of_models() -> None:
     """Some keep their cache when tools change, some need every tool declared."""
     settings = Deferral(delivery="auto", frozen_models=("gpt-*",))

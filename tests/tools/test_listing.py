@@ -1,6 +1,7 @@
 """Every deferred tool stays listed, in as much detail as fits."""
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def test_the_search_tool_is_short_valid_and_constant() -> None:
 
 
 @given(st.lists(st.from_regex(r"[a-z]{1,4}(__|_)[a-z]{1,6}", fullmatch=True), unique=True))
+@pytest.mark.item("reported/only-a-count")
 def test_every_full_name_can_be_rebuilt(names: list[str]) -> None:
     """Whatever the names, the listing spells out each of them."""
     listed = set()

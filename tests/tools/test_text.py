@@ -53,7 +53,7 @@ def test_stop_words_leave_get() -> None:
     assert terms("could you please get the logs") == ["get", "log"]
 
 
-@pytest.mark.item("catalog/foreign-description")
+@pytest.mark.item("catalog/foreign-description", "reported/unspaced-clause")
 def test_unspaced_scripts_become_bigrams() -> None:
     """Japanese, Chinese and Korean text has no spaces to split at."""
     assert terms("東京の天気") == ["東京", "京の", "の天", "天気"]

@@ -97,6 +97,7 @@ def test_a_cut_answer_is_the_answer(reason: str) -> None:
     assert (settled.calls, settled.again) == ((), False)
 
 
+@pytest.mark.item("reported/empty-turn")
 def test_an_empty_answer_after_a_search_is_asked_again_once() -> None:
     """Some models fall silent when a tool appears."""
     desk = make_desk(predicted=["mail_send"])
