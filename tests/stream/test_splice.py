@@ -80,6 +80,18 @@ def test_a_hidden_round_leaves_no_trace() -> None:
     assert seen.heads("id") == {"chatcmpl-1"}
 
 
+def test_each_round_has_an_answer_of_its_own() -> None:
+    """Nothing of the round before is in it."""
+    splicer = splicer_in_round()
+    play(splicer, say("a") + SEARCH + CALLED)
+    first = splicer.answer()
+    splicer.start_round(VISIBLE)
+    play(splicer, say("b", SECOND) + STOP)
+    second = splicer.answer()
+    assert (len(first.calls), len(second.calls)) == (1, 0)
+    assert (second.message["content"], second.head["id"]) == ("b", "chatcmpl-2")
+
+
 def test_the_head_of_the_first_round_stays() -> None:
     """Id, created, model, fingerprint and tier, in every chunk of every round."""
     first: JSONObject = TOP | {"system_fingerprint": "f1", "service_tier": "default"}

@@ -134,10 +134,11 @@ def test_arguments_are_complete_in_the_answer_whichever_way_they_came() -> None:
     """Live or held, with text or a role beside them, empty or not."""
     for name in ("t0", "tool_search"):
         splicer = splicer_in_round()
-        beside = chunk({"role": "assistant", "content": "a", "tool_calls": [piece(0, "1")]})
-        wire = calls(opening(0, "a", name)) + calls(piece(0, "[")) + calls(piece(0, "")) + beside
+        wire = calls(opening(0, "a", name)) + calls(piece(0, "[")) + calls(piece(0, ""))
+        for beside in ({"content": "a"}, {"role": "assistant"}, {"role": "x", "content": "b"}):
+            wire += chunk({**beside, "tool_calls": [piece(0, "1")]})
         out = play(splicer, wire + calls(piece(0, "]")))
         answer = splicer.answer()
-        assert (answer.calls[0].arguments, answer.message["content"]) == ("[1]", "a")
-        assert see(out).calls == ([("a", "t0", "[1]")] if name == "t0" else [])
-        assert see(out).text == "a"
+        assert (answer.calls[0].arguments, answer.message["content"]) == ("[111]", "ab")
+        assert see(out).calls == ([("a", "t0", "[111]")] if name == "t0" else [])
+        assert (see(out).text, see(out).roles) == ("ab", ["assistant"])
