@@ -173,7 +173,11 @@ def _shape_call(row: Record) -> JSONObject:
 
 
 def _turn_of_calls(call_rows: Sequence[Record]) -> Record:
-    """The line of a turn that has none: still running, killed, or passed through."""
+    """The line of a turn that has none: still running, killed, or passed through.
+
+    Only what passed through knows nothing of tools, and that was entered at its end.
+    """
     unknown = dict.fromkeys((*_TOOL_FIELDS, *_PREDICTION_FIELDS, "duration_ms", "tokens_avoided"))
     main = next((row for row in call_rows if row["context"] == "main"), call_rows[0])
-    return {**main, **unknown, "outcome": "unfinished"}
+    passed = main["context"] == "main" and main["tools_deferred"] is None
+    return {**main, **unknown, "outcome": main["outcome"] if passed else "unfinished"}

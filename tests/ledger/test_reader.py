@@ -115,6 +115,15 @@ async def test_a_turn_that_has_not_ended(database: Database) -> None:
     assert (found["outcome"], found["model"], len(found["calls"])) == ("unfinished", "gpt-4o", 1)
 
 
+async def test_a_request_that_passed_through(database: Database) -> None:
+    """An embedding is one call without a turn; its outcome is the call's."""
+    passed = row(request_id="req_5", tools_sent=None, tools_deferred=None, outcome="http_400")
+    await database.write([encode(passed, 8, 1)], [])
+    found = await Reader(database.read).timeline("req_5", "acme")
+    assert found is not None
+    assert found["outcome"] == "http_400"
+
+
 async def test_spent_per_key_and_day(database: Database) -> None:
     """What budgets take over at a restart; unknown costs are not in it."""
     assert sorted(await Reader(database.read).spent(NOON - 1)) == [
