@@ -65,7 +65,9 @@ async def test_ten_frozen_turns() -> None:
 
 
 @pytest.mark.parametrize("delivery", ["append", "frozen"])
-@pytest.mark.item("cache/breakpoint-on-search", "cache/none-on-surfaced", "reported/mark-on-deferred")
+@pytest.mark.item(
+    "cache/breakpoint-on-search", "cache/none-on-surfaced", "reported/mark-on-deferred"
+)
 async def test_the_search_tool_ends_the_cached_prefix(delivery: str) -> None:
     """It has the mark in every round and turn, and no found tool has one."""
     made = call("weather_alerts", {"region": "x"})

@@ -49,7 +49,9 @@ async def test_an_unloaded_tool_with_fitting_arguments(stream: bool) -> None:
 
 @both
 @deliveries
-@pytest.mark.item("calls/unloaded-repaired", "reported/guessed-arguments", "reported/unchecked-bridge")
+@pytest.mark.item(
+    "calls/unloaded-repaired", "reported/guessed-arguments", "reported/unchecked-bridge"
+)
 async def test_a_repair(stream: bool, delivery: str) -> None:
     """The model hears what is wrong and sees the schema; the client sees the right call only."""
     right = call("mail_delete", {"id": 7}, "c2")

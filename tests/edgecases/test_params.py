@@ -332,6 +332,16 @@ async def test_a_limit_does_not_count_what_stays_hidden(
     assert [body["max_tokens"] for body in theatre.bodies] == [100, 100]
 
 
+@pytest.mark.parametrize("limit", ["100", 100.5, True, None])
+@pytest.mark.item("params/max-tokens")
+async def test_a_limit_that_is_no_number(limit: JSON) -> None:
+    """It is the upstream's to refuse, so it goes up as it came."""
+    rounds = completion("word " * 40, [search("storm")]), completion("Calm.", number=2)
+    theatre = stage(*rounds, settings=settings())
+    await see(theatre, request(max_tokens=limit))
+    assert [body["max_tokens"] for body in theatre.bodies] == [limit, limit]
+
+
 @both
 @pytest.mark.item("params/max-tokens-one")
 async def test_a_limit_of_one(stream: bool) -> None:
