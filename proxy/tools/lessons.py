@@ -16,6 +16,8 @@ HALF_LIFE = 128
 """After so many others of its tenant a lesson weighs half: no clock, so ranking is repeatable."""
 LEAST = 0.5
 """A question must share this much with a lesson, as the cosine of their sets of words."""
+MOST, DOUBT = 0.95, 0.25
+"""The highest share of the best score that a lesson gives, and the doubt left by one call."""
 ENTRY_BYTES, TERM_BYTES = 400, 60
 
 Recall = Callable[[str], Mapping[str, float]]
@@ -77,7 +79,7 @@ class Lessons:
                 continue
             likeness = len(own & asked) / math.sqrt(len(own) * len(asked))
             if likeness >= LEAST:
-                share = likeness * (1.0 - math.exp2(-notes.weigh(*use)))
+                share = MOST * likeness * (1.0 - DOUBT ** notes.weigh(*use))
                 found[tool] = max(share, found.get(tool, 0.0))
         return found
 
@@ -93,10 +95,10 @@ class Lessons:
 
 
 class LearnedIndex:
-    """An index in which tools gain that questions like this one ended in.
+    """An index that raises the tools that questions like this one ended in.
 
-    A lesson learned once is worth half the best score, one that was confirmed again and again
-    nearly all of it: it puts a tool on the list and never outweighs a name that is spelled out.
+    A lesson brings a tool close to the best score and never beyond it: siblings are asked for in
+    like words, so adding to their scores costs more right answers than it finds.
     """
 
     def __init__(self, index: Index, recall: Recall) -> None:
@@ -136,7 +138,7 @@ def _lift(scores: Scores, learned: Mapping[int, float]) -> Scores:
     values = list(scores.values)
     top = max(values)
     for position, share in learned.items():
-        values[position] = max(values[position], 0.0) + share * (top if top > 0.0 else 1.0)
+        values[position] = max(values[position], share * (top if top > 0.0 else 1.0))
     closeness = scores.closeness
     if closeness is not None:
         closeness = max(closeness, *learned.values())

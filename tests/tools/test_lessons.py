@@ -65,7 +65,7 @@ def test_confirmed_lessons_weigh_more_and_old_ones_less() -> None:
     twice = lessons.recall("a", "overdue invoices")["run_query"]
     for number in range(HALF_LIFE):
         lessons.learn("a", f"topic{number}", "mail_send")
-    assert once == 0.5
+    assert 0.7 < once < 0.75
     assert twice > once
     assert lessons.recall("a", "overdue invoices")["run_query"] < twice
 
@@ -85,7 +85,8 @@ def test_the_likest_lesson_of_a_tool_counts() -> None:
     lessons = Lessons()
     lessons.learn("a", "overdue invoices", "run_query")
     lessons.learn("a", "overdue customers invoices", "run_query")
-    assert lessons.recall("a", "overdue invoices customers")["run_query"] == 0.5
+    once = lessons.recall("a", "overdue invoices customers")["run_query"]
+    assert once < 0.75
 
 
 def test_memory_is_bounded() -> None:
