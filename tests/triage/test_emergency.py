@@ -1,0 +1,49 @@
+"""Near the window a plan is made by rule, before the provider would refuse."""
+
+import pytest
+
+from tests.triage.talk import FakeDecider, Studio, check_pairs, said, small, step, user
+
+pytestmark = pytest.mark.anyio
+
+
+def _studio(window: int) -> Studio:
+    return Studio(small(window_tokens=window), FakeDecider({}))
+
+
+async def test_old_results_go_first() -> None:
+    """The oldest steps are cleared until the prompt fits; their calls stay."""
+    loop = [user("Do it"), *[m for n in range(6) for m in step(n, "x" * 2_000)]]
+    sent, session = await _studio(2_500).send(loop)
+    check_pairs(sent)
+    cleared = ["removed" in m["content"] for m in sent if m["role"] == "tool"]
+    assert cleared == sorted(cleared, reverse=True)
+    assert (cleared[0], cleared[-1]) == (True, False)
+    assert session.plan is not None
+    assert session.plan.reason == "emergency"
+
+
+async def test_then_whole_turns_but_no_constraint() -> None:
+    """What the user ruled stays, however full it gets."""
+    turns = [m for n in range(4) for m in (user(f"{n} " + "x" * 2_000), said("Yes."))]
+    rule = [user("Never use port 80."), said("Fine.")]
+    sent, _ = await _studio(1_500).send([*rule, *turns, user("Now?")])
+    said_so = [m["content"] for m in sent]
+    assert "Never use port 80." in said_so
+    assert len(str(sent)) < 1_500 * 4
+
+
+async def test_the_same_plan_holds_on_the_next_request() -> None:
+    """The prefix does not move again."""
+    studio = _studio(2_500)
+    loop = [user("Do it"), *[m for n in range(6) for m in step(n, "x" * 2_000)]]
+    first, _ = await studio.send(loop)
+    second, _ = await studio.send([*loop, said("Done."), user("Thanks")])
+    assert second[: len(first)] == first
+
+
+async def test_with_room_nothing_is_done() -> None:
+    """Nor without a window that is known."""
+    messages = [user("Do it"), *step(1), user("x")]
+    assert (await _studio(100_000).send(messages))[0] == messages
+    assert (await Studio(small()).send([user("x" * 10_000)]))[0] == [user("x" * 10_000)]
