@@ -16,7 +16,7 @@ Label = TypeVar("Label", bound=str)
 
 _OVERHEAD = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _FIRST_CHUNK = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
-_STALL = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_STALL = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 class Tally(Generic[Label]):
@@ -74,7 +74,7 @@ class Metrics:
         )
         self.stalls = self._histogram(
             "usher_event_loop_stall_seconds",
-            "Times that the event loop was blocked for 50 ms or more.",
+            "Times that the event loop was blocked for 10 ms or more.",
             _STALL,
         )
         ProcessCollector(registry=self.registry)
@@ -83,7 +83,7 @@ class Metrics:
         """The exposition and its content type."""
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
-    async def watch_loop(self, interval: float = 0.25, threshold: float = 0.05) -> None:
+    async def watch_loop(self, interval: float = 0.1, threshold: float = 0.01) -> None:
         """Record how long the event loop was blocked; runs until it is cancelled."""
         clock = asyncio.get_running_loop().time
         while True:
