@@ -7,12 +7,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import orjson
 import pytest
 
 from proxy.app import Gateway, build_gateway
 from proxy.settings import Settings
 from proxy.wire import JSONObject
+from tests.fakes.transport import FakeTransport
 from tests.tools.samples import city_tools
+from tests.turns import call, completion, search
 
 pytestmark = pytest.mark.anyio
 
@@ -60,6 +63,24 @@ async def test_explain_answers_without_an_upstream(tmp_path: Path) -> None:
         tool["function"]["name"] for tool in _ASK["tools"]
     }
     assert plan["tool_tokens"]["before"] > 0
+
+
+@pytest.mark.parametrize("place", ["captured.jsonl", "missing/captured.jsonl"])
+async def test_a_search_that_ended_in_a_call_is_captured(
+    tmp_path: Path, place: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A line in the file, or one in the log when it cannot be written; the turn is the same."""
+    prediction = {"mode": "off", "capture": str(tmp_path / place)}
+    settings = Settings.model_validate({"deferral": _DEFERRAL, "prediction": prediction})
+    made = call("mail_search", {"query": "bill"})
+    upstream = FakeTransport(completion(None, [search("find mails")]), completion(None, [made]))
+    gateway = build_gateway(settings, tmp_path, {"standin": upstream})
+    async with _client(gateway) as client:
+        reply = await client.post("/v1/chat/completions", json=_ASK)
+    assert reply.json()["choices"][0]["message"]["tool_calls"][0]["id"] == "c1"
+    lines = (tmp_path / place).read_text().splitlines() if "/" not in place else []
+    assert [orjson.loads(line)["tool"] for line in lines] == ["mail_search"][: len(lines)]
+    assert len(lines) + capfd.readouterr().err.count("capture_failed") == 1
 
 
 def test_start_up_does_not_import_litellm() -> None:

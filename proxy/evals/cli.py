@@ -137,7 +137,13 @@ def confirm(candidate: Candidate) -> bool:
     """Ask whether a captured query means these tools; the question stands on stderr."""
     others = ", ".join(candidate.others) or "nothing"
     meant = f"{' | '.join(candidate.tools)}  (also shown: {others})"
-    return typer.confirm(f"{candidate.query}\n  -> {meant}\n  Keep?", default=True, err=True)
+    lines = (_printable(line) for line in (candidate.query, f"  -> {meant}", "  Keep?"))
+    return typer.confirm("\n".join(lines), default=True, err=True)
+
+
+def _printable(text: str) -> str:
+    """A model's words without what would move the cursor or colour the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def vectors_file(environ: Mapping[str, str]) -> Path:

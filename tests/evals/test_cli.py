@@ -78,6 +78,6 @@ def test_a_candidate_is_shown_before_it_is_kept(monkeypatch: pytest.MonkeyPatch)
         return False
 
     monkeypatch.setattr("typer.confirm", answer)
-    candidate = Candidate("storm warnings", {"weather_alerts": None}, {"mail_send": None})
+    candidate = Candidate("storm\x1b[2Jwarnings", {"weather_alerts": None}, {"mail_send": None})
     assert confirm(candidate) is False
-    assert "storm warnings\n  -> weather_alerts  (also shown: mail_send)" in asked[0]
+    assert "storm [2Jwarnings\n  -> weather_alerts  (also shown: mail_send)" in asked[0]
