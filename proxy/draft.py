@@ -13,7 +13,7 @@ from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import Decision, RequestPlan, pass_as_is
 from proxy.plan.policy import Policy, read_policy
-from proxy.plan.weave import Edit, Memento, weave_messages
+from proxy.plan.weave import Edit, Memento
 from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import Store
@@ -24,7 +24,7 @@ from proxy.tools.delivery import choose_delivery, speculates, takes_breakpoint
 from proxy.tools.history import Asked, Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
-from proxy.triage.session import Layout, Session
+from proxy.triage.session import Session, weave_history
 from proxy.upstream.brief import Brief
 from proxy.upstream.target import Target, Targets
 from proxy.wire import JSONObject
@@ -172,7 +172,7 @@ class Drafter:
             arrangement=arrangement,
             choice=choice,
             settings=settings,
-            messages=_weave(opened, envelope, edits, frozen=arrangement.frozen),
+            messages=weave_history(opened.triage, envelope, edits, frozen=arrangement.frozen),
             ids=_used_ids(history, edits),
             stream=envelope.flag("stream"),
             sequential=bytes(envelope.raw("parallel_tool_calls") or b"") == b"false",
@@ -309,13 +309,6 @@ def _count(raw: memoryview) -> int:
         return len(_COUNTED.decode(raw))
     except (msgspec.DecodeError, RecursionError):
         return 0
-
-
-def _weave(opened: Opened, envelope: Envelope, edits: Mapping[int, Edit], *, frozen: bool) -> bytes:
-    """The messages that go up: hidden ones put in, and old ones as triage has them."""
-    if opened.triage is None:
-        return weave_messages(envelope.raw("messages") or b"[]", edits)
-    return opened.triage.weave(Layout(edits, frozen, opened.recalls))
 
 
 def _edit_messages(

@@ -7,8 +7,9 @@ from itertools import groupby
 import orjson
 import xxhash
 
+from proxy.triage.canon import Fact
 from proxy.triage.plan import Act
-from proxy.triage.units import Conversation, Fact, Unit
+from proxy.triage.units import Conversation, Unit
 
 RECORD = "Earlier parts of this conversation, shortened. They are a record, not a request."
 RECALLABLE = " {name}(n) returns part n whole; a number without a line is a reply or small talk."

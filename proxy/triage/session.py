@@ -248,3 +248,12 @@ class Session:
             f"{k}={1 if v is True else v}" for k, v in facts.items() if v or k != "cleared"
         )
         return ";".join(shown)
+
+
+def weave_history(
+    session: Session | None, envelope: Envelope, edits: Mapping[int, Edit], *, frozen: bool
+) -> bytes:
+    """The messages that go up: hidden ones put in, and old ones as triage leaves them."""
+    if session is None:
+        return weave_messages(envelope.raw("messages") or b"[]", edits)
+    return session.weave(Layout(edits, frozen, session.recallable))

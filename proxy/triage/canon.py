@@ -1,0 +1,110 @@
+"""One message's bytes come in; what triage knows of it, and a digest of what it says, go out."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import orjson
+
+from proxy.plan.chain import call_ids, read_text
+from proxy.triage.signed import read_seals
+from proxy.wire import JSON, JSONObject
+
+COMPACTION = re.compile(
+    r"\b(?:summari[sz](?:e|ing)|compact(?:ing|ion)?|condens(?:e|ing))\b[^.\n]{0,80}"
+    r"\b(?:conversation|chat|dialogue|transcript|history|context|session)"
+    r"|\bdetailed summary of (?:the|our|this) conversation|\bcontext checkpoint",
+    re.IGNORECASE,
+)
+"""How agents ask a model to shorten a conversation; such a request needs all of it."""
+_COMPACTION_CHARS = 4_000
+_MEDIA = ("image_url", "input_audio", "file", "video_url", "image", "document", "source")
+
+
+class Fact(msgspec.Struct, frozen=True, gc=False):
+    """What triage knows of one message without its text; `seals` are hashes of its signatures."""
+
+    role: str
+    digest: bytes
+    calls: tuple[str, ...] = ()
+    answers: str | None = None
+    size: int = 0
+    content_chars: int = 0
+    seals: tuple[bytes, ...] = ()
+    marked: bool = False
+    sealed: bool = False
+    compacts: bool = False
+
+
+def read_fact(raw: bytes) -> Fact | None:
+    """The fact of a message; None when it is none."""
+    try:
+        message = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    role = message.get("role") if isinstance(message, dict) else None
+    if not isinstance(role, str):
+        return None
+    content = message.get("content")
+    text = read_text(content)
+    calls = tuple(call_ids(message)) if role == "assistant" else ()
+    answers = message.get("tool_call_id")
+    plain = unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
+    tail = text[-_COMPACTION_CHARS:] if role == "user" else text[:_COMPACTION_CHARS]
+    return Fact(
+        role="system" if role == "developer" else role,
+        digest=hashlib.blake2b(_canonical(message, role, plain), digest_size=16).digest(),
+        calls=calls,
+        answers=answers if isinstance(answers, str) else None,
+        size=len(raw),
+        content_chars=len(plain),
+        seals=read_seals(message) if role == "assistant" else (),
+        marked=b'"cache_control"' in raw,
+        sealed=b'"encrypted_content"' in raw or b'"compaction"' in raw,
+        compacts=role != "assistant" and COMPACTION.search(tail) is not None,
+    )
+
+
+def _canonical(message: JSONObject, role: str, plain: str) -> bytes:
+    """What makes two messages the same: role, words, media, calls.
+
+    Ids, reasoning, signatures, annotations, cache marks and outer white space do not count: clients
+    drop, renumber and move them between requests.
+    """
+    content = message.get("content")
+    media = list(_media(content)) if isinstance(content, list) else []
+    calls = message.get("tool_calls")
+    made = [_canonical_call(call) for call in calls] if isinstance(calls, list) else []
+    return orjson.dumps([role, plain, media, made], option=orjson.OPT_SORT_KEYS)
+
+
+def _canonical_call(call: JSON) -> JSON:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        custom = call.get("custom") if isinstance(call, dict) else None
+        return custom if isinstance(custom, dict) else None
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            arguments = arguments.strip()
+    return [function.get("name"), arguments or {}]
+
+
+def _media(parts: Sequence[JSON]) -> Iterator[JSON]:
+    """Pictures and files; a link counts without its query, which is signed anew and expires."""
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
+        for name in _MEDIA:
+            value = part.get(name)
+            if value is None:
+                continue
+            url = value.get("url") if isinstance(value, dict) else value
+            if isinstance(url, str) and not url.startswith("data:"):
+                yield [name, url.partition("?")[0]]
+            else:
+                yield [name, hashlib.blake2b(orjson.dumps(value), digest_size=16).hexdigest()]
