@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import msgspec
 
@@ -26,6 +27,7 @@ from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
 from proxy.triage.session import Session, weave_history
 from proxy.upstream.brief import Brief
+from proxy.upstream.headers import CREDENTIALS
 from proxy.upstream.target import Target, Targets
 from proxy.wire import JSONObject
 
@@ -137,7 +139,7 @@ class Drafter:
         reason = _reason_to_keep(toolbox, history, choice)
         if reason is not None and not (opened.recalls and reason == ALL_KEPT):
             return pass_as_is(reason, len(toolbox.catalogue.tools))
-        links = chain_hashes(messages)
+        links = chain_hashes(messages, _owner(opened.request))
         mementos = await self._recall(tenant, history, links)
         delivery = choose_delivery(settings, opened.model, toolbox.catalogue)
         predicts = opened.policy.prediction == "on" and (
@@ -302,6 +304,17 @@ def _wants_json(envelope: Envelope) -> bool:
     """Whether text before a tool call would spoil a reply that must be JSON."""
     wanted = envelope.get("response_format")
     return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
+
+
+def _owner(request: ChatRequest) -> str:
+    """A hash of the caller's own credential where no gateway key tells callers apart.
+
+    Two who happen to have the same conversation with different provider keys share nothing.
+    """
+    if request.caller.grant is not None:
+        return ""
+    own = [value for name, value in request.headers if name.lower() in CREDENTIALS]
+    return blake2b(b"\0".join(own), digest_size=16).hexdigest() if own else ""
 
 
 def _count(raw: memoryview) -> int:

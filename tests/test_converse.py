@@ -62,7 +62,12 @@ async def test_a_search_stays_hidden() -> None:
     assert theatre.ledger.turns[0].outcome == "ok"
 
 
-@pytest.mark.item("search/text-beside", "stream/include-usage", "reported/found-but-unknown", "reported/early-finish")
+@pytest.mark.item(
+    "search/text-beside",
+    "stream/include-usage",
+    "reported/found-but-unknown",
+    "reported/early-finish",
+)
 async def test_a_streamed_search_stays_hidden() -> None:
     """The client sees one stream: one id, text of both rounds, the real call, one finish."""
     theatre = stage(

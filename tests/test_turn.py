@@ -142,3 +142,20 @@ async def test_a_completion_that_is_stored_is_the_only_one() -> None:
     body = orjson.dumps(request(store=True))
     await theatre.chat(body)
     assert theatre.transport.sent[0].body == body
+
+
+async def test_two_provider_keys_share_nothing_at_the_open_door() -> None:
+    """Without gateway keys callers are told apart by their own credentials."""
+    theatre = stage(
+        completion("Look.", [search("storm warnings")]), completion("Calm.", number=2),
+        completion("Bye.", number=3), completion("Bye.", number=4),
+    )  # fmt: skip
+    user: JSONObject = {"role": "user", "content": "hello"}
+    ann: Headers = [(b"authorization", b"Bearer ann")]
+    bob: Headers = [(b"authorization", b"Bearer bob")]
+    await theatre.chat(request(user), headers=ann)
+    history = request(user, {"role": "assistant", "content": "Look.\n\nCalm."}, user)
+    await theatre.chat(history, headers=bob)
+    assert len(theatre.bodies[2]["messages"]) == 3
+    await theatre.chat(history, headers=ann)
+    assert len(theatre.bodies[3]["messages"]) == 5

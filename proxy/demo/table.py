@@ -19,7 +19,7 @@ def print_report(report: JSONObject, console: Console | None = None) -> None:
         f" · answers equal in both runs: {_yes(report['answers_equal'])}"
     )
     tables = (_sizes(report), _ways(report), _bills(report), *_memory(report), _books(report))
-    parts = (HEADLINE, "", *tables, verdicts)
+    parts: tuple[str | Table, ...] = (HEADLINE, "", *tables, verdicts)
     (console or Console(highlight=False, markup=False)).print(Group(*parts))
 
 

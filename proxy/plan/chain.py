@@ -8,13 +8,14 @@ import xxhash
 from proxy.wire import JSON, JSONObject
 
 
-def chain_hashes(messages: Iterable[JSONObject]) -> list[str]:
+def chain_hashes(messages: Iterable[JSONObject], link: str = "") -> list[str]:
     """One hash per message, each covering all messages up to and including it.
+
+    `link` is what the chain begins with: whose conversation it is, say.
 
     System and developer messages do not count: applications put dates and retrieved text there.
     """
     hashes: list[str] = []
-    link = ""
     for message in messages:
         link = extend_chain(link, message)
         hashes.append(link)
@@ -65,6 +66,8 @@ def _canonical(message: JSONObject, role: JSON) -> bytes:
     because clients drop or rewrite them between turns.
     """
     content = message.get("content")
+    if isinstance(content, str) and "tool_calls" not in message:
+        return orjson.dumps([role, content.strip(), None, (), message.get("tool_call_id")])
     text = read_text(content).strip()
     parts: JSON = None
     if isinstance(content, list) and not text:

@@ -152,9 +152,9 @@ def _wait_for(url: str) -> None:
 def _run_tests(python: Path, tests: Path, base_url: str) -> str:
     """Pytest's output, shown as it comes."""
     env = os.environ | {"TEST_API_BASE_URL": base_url, "DEFER_PYDANTIC_BUILD": "false"}
-    words = (python, "-m", "pytest", *TESTS, "-n", "2", "-q", "-p", "no:cacheprovider")
     # A folder of its own: other runs of pytest on the machine clean up the shared one.
-    words = (*words, f"--basetemp={tests / '.pytest-temp'}")
+    folder = f"--basetemp={tests / '.pytest-temp'}"
+    words = (python, "-m", "pytest", *TESTS, "-n", "2", "-q", "-p", "no:cacheprovider", folder)
     lines = []
     with subprocess.Popen(
         [*words, "-o", "addopts="], cwd=tests, env=env, stdout=subprocess.PIPE, text=True
