@@ -83,6 +83,9 @@ class Connection(asyncio.Protocol):
         self.used = True
         self._bodiless = head.startswith(b"HEAD ")
         self._sent = False
+        if idle_seconds != self._idle_seconds and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._idle_seconds = idle_seconds
         answer: asyncio.Future[Answer] = self._loop.create_future()
         self._head = answer

@@ -32,6 +32,15 @@ async def test_silence_before_the_answer_times_out(transport: Transport) -> None
         await asyncio.wait_for(upstream.requests[0].gone.wait(), 1)
 
 
+async def test_each_request_has_its_own_patience(transport: Transport) -> None:
+    """A connection that is used again does not keep the clock of a more patient request."""
+    async with ScriptedUpstream([json_reply(b"{}")], [HANG]) as upstream:
+        assert await (await transport.send(post(upstream.url, idle=60))).read() == b"{}"
+        async with asyncio.timeout(2):
+            with pytest.raises(UpstreamTimeout):
+                await transport.send(post(upstream.url, idle=0.1))
+
+
 async def test_silence_inside_the_answer_times_out(transport: Transport) -> None:
     """An upstream that goes quiet inside its answer is a timeout."""
     async with ScriptedUpstream([stream_head() + chunk(b"some"), HANG]) as upstream:
