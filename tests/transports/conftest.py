@@ -10,7 +10,9 @@ from proxy.upstream.httpx_transport import HttpxTransport
 from proxy.upstream.transport import Transport
 
 
-@pytest.fixture(params=[AiohttpTransport, H1Transport, HttpxTransport], ids=["aiohttp", "h1", "httpx"])
+@pytest.fixture(
+    params=[AiohttpTransport, H1Transport, HttpxTransport], ids=["aiohttp", "h1", "httpx"]
+)
 async def transport(request: pytest.FixtureRequest) -> AsyncIterator[Transport]:
     chosen: Transport = request.param()
     yield chosen
