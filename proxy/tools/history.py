@@ -74,7 +74,7 @@ class Surfaced:
 
     def add(self, names: Iterable[str], kind: list[str] | None = None) -> tuple[str, ...]:
         """Appends those names that are not there yet, to `kind` as well, and returns them."""
-        new = tuple(name for name in dict.fromkeys(names) if name not in self.names)
+        new = tuple([name for name in dict.fromkeys(names) if name not in self.names])
         self.names.extend(new)
         if kind is not None:
             kind.extend(new)
@@ -116,7 +116,10 @@ class _Reader:
         if text:
             self.assistant = text
         self.legacy = self.legacy or isinstance(message.get("function_call"), dict)
-        named = [(call_id, name) for call_id, name in _read_calls(message.get("tool_calls"))]
+        if not message.get("tool_calls"):
+            self.events.append(Called(position, (), ()))
+            return
+        named = _read_calls(message.get("tool_calls"))
         self.names_by_id.update(named)
         names = tuple(name for _, name in named)
         self.called.update(dict.fromkeys(names))
@@ -168,11 +171,14 @@ def fold_surfaced(
     for event in history.events:
         if isinstance(event, Asked):
             surfaced.guessed = tuple(name for name in predict(event) if name in known)
-            new = surfaced.add(surfaced.guessed, surfaced.predicted)
+            guessed = surfaced.guessed
+            new = surfaced.add(guessed, surfaced.predicted) if guessed else ()
             if new:
                 surfaced.arrivals[event.position] = new
         else:
             found = discovered.get(event.position, ())
+            if not found and not event.names:
+                continue
             surfaced.add((n for n in found if n in known), surfaced.discovered)
             called = surfaced.add(n for n in event.names if n in known)
             if called:
