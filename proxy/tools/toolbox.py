@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from proxy.settings import Deferral, Prediction
 from proxy.tools.bridge import NAME, bridge_tool
@@ -17,8 +17,11 @@ from proxy.tools.tokens import count_tokens, estimate_tokens
 from proxy.tools.validate import Checker
 
 MakeIndex = Callable[[Sequence[Document]], Index]
-MEMO = 512
-"""Remembered predictions per catalogue; a conversation asks for each of its old turns again."""
+MEMO = 16_384
+"""Remembered predictions per catalogue, of about a kilobyte: a conversation asks for each of its
+old turns again, and one of 2,000 messages has a thousand of them."""
+PROMPTS = 512
+"""System prompts whose mentions of tools are remembered."""
 
 
 class Toolbox:
@@ -49,7 +52,7 @@ class Toolbox:
         self.search_raw = self.render_search(self.split.deferrable)
         self.index = make_index(documents)
         self._checkers: dict[str, Checker] = {}
-        self._predictions: dict[tuple[Cue, bool], Predicted] = {}
+        self._predictions: dict[bytes, Predicted] = {}
         self.usage: Counter[str] = Counter()
         self._tokens: Mapping[str, int] | None = None
         self._search_tokens = self._all_tokens = 0
@@ -93,7 +96,8 @@ class Toolbox:
         The memo is what keeps old turns of a conversation stable while usage counts move on.
         `forced` never abstains, for a client that requires a call.
         """
-        known = self._predictions.get((cue, forced))
+        key = _digest(cue, forced=forced)
+        known = self._predictions.get(key)
         if known is None:
             settings = self._prediction
             if forced:
@@ -101,7 +105,7 @@ class Toolbox:
             known = predict(self.index, cue, settings, self.usage)
             if len(self._predictions) >= MEMO:
                 self._predictions.pop(next(iter(self._predictions)))
-            self._predictions[cue, forced] = known
+            self._predictions[key] = known
         return known
 
     def mentions(self, text: str) -> tuple[str, ...]:
@@ -112,7 +116,7 @@ class Toolbox:
         found = self._mentions.get(key)
         if found is None:
             found = tuple(find_mentions(text, self.deferrable.values()))
-            if len(self._mentions) >= MEMO:
+            if len(self._mentions) >= PROMPTS:
                 self._mentions.pop(next(iter(self._mentions)))
             self._mentions[key] = found
         return found
@@ -147,6 +151,13 @@ def choose_name(catalogue: Catalogue, preferred: str, second: str) -> str:
         if name not in catalogue.by_name:
             return name
     return f"{preferred}_{catalogue.digest[:16]}"
+
+
+def _digest(cue: Cue, *, forced: bool) -> bytes:
+    """What stands for a cue, whose texts may be long."""
+    said = (cue.newest_user, cue.previous_user, cue.last_assistant)
+    parts = (*said, "\x1e".join(cue.called), "\x1e".join(cue.results), str(forced))
+    return xxh3_128_digest("\x1f".join(parts).encode(errors="surrogatepass"))
 
 
 def _document(tool: Tool) -> Document:

@@ -49,3 +49,11 @@ def test_savings_are_unknown_until_counted() -> None:
     assert everything is not None
     assert nothing == 0
     assert box.size > 0
+
+
+def test_old_turns_of_a_long_conversation_are_remembered() -> None:
+    """Two thousand moments are predicted once, however often their conversation comes back."""
+    box = toolbox(*city_tools())
+    cues = [Cue(f"email {number}", "", "", (), ()) for number in range(2_000)]
+    first = [box.predict(cue) for cue in cues]
+    assert all(box.predict(cue) is known for cue, known in zip(cues, first, strict=True))
