@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Event, Timer
 
 import numpy as np
 import pytest
@@ -106,3 +107,20 @@ def test_after_closing_words_still_answer(semantic: Semantic) -> None:
     index, done = semantic.start(DOCUMENTS)
     done.result(0)
     assert index.rank("send an email", 1)[0].position == 1
+
+
+def test_a_stop_in_the_middle_is_no_failure(lines: list[str]) -> None:
+    """A gateway that stops while a model loads has nothing to warn of."""
+    loading, loaded = Event(), Event()
+
+    def load() -> Encoder:
+        loading.set()
+        loaded.wait(10)
+        return Topics()
+
+    semantic = Semantic(None, lines.append, load=load)
+    semantic.build(DOCUMENTS)
+    assert loading.wait(10)
+    Timer(0.1, loaded.set).start()
+    semantic.close()
+    assert lines == []
