@@ -1,4 +1,4 @@
-"""A folder comes in; how often the memory agent runs without and with the gate, and what stays, out."""
+"""The story's messages come in; what the memory agent does without and with the gate goes out."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Nothing comes in; 120 conversations with 713 messages of users, two of which ask to remember, out."""
+"""Nothing comes in; 120 conversations of 713 messages, two of them requests to remember, out."""
 
 import random
 from collections.abc import Iterator

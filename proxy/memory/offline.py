@@ -59,7 +59,7 @@ _FILLER = frozenset(
 class OfflineWriter:
     """Answers at once and in the same way every time."""
 
-    async def complete(self, body: JSONObject, errand: Errand) -> Answer:  # noqa: ARG002 - Writer
+    async def complete(self, body: JSONObject, errand: Errand) -> Answer:  # noqa: ARG002 - the Protocol's
         """The calls that the message asks for."""
         messages = body["messages"]
         asked = str(next(m["content"] for m in messages if m["role"] == "user"))

@@ -28,7 +28,7 @@ def test_backing(said: str, value: str, *, backed: bool) -> None:
 
 
 def test_an_offer_counts_only_for_a_short_reply() -> None:
-    """ "yes" means the offer; a message of its own does not."""
+    """A yes means the offer; a message of its own does not."""
     offer = "Shall I remember that you live in Rome?"
     assert backs(Heard("yes", offer), "The user lives in Rome.")
     assert not backs(Heard("no idea what you mean " * 9, offer), "The user lives in Rome.")

@@ -81,7 +81,7 @@ def test_applications_apart() -> None:
 
 
 def test_the_open_door_is_parted_by_the_upstreams_key() -> None:
-    """Who holds another key of the provider is another tenant; the key itself is not in its name."""
+    """Who holds another key of the provider is another tenant; its name does not tell the key."""
     one = tenant_of(OPEN, [(b"Authorization", b"Bearer sk-one")])
     two = tenant_of(OPEN, [(b"authorization", b"Bearer sk-two")])
     assert one != two

@@ -1,5 +1,6 @@
 """Turns with memory: what runs, what is told, what is put into prompts."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
@@ -37,7 +38,7 @@ async def test_a_request_is_stored_and_told(tmp_path: Path) -> None:
 
 
 async def test_a_statement_runs_no_agent(tmp_path: Path) -> None:
-    """What is only mentioned is skipped without asking the writing model; the reply is untouched."""
+    """What is only mentioned is skipped without asking the model; the reply is untouched."""
     upstream = completion("Nice!")
     raw = await upstream.read()
     transport = FakeTransport(completion("Nice!"))
@@ -108,7 +109,7 @@ async def test_a_conversation_keeps_its_prefix(tmp_path: Path) -> None:
             await read(await scene.say(*talk))
             await scene.settled()
         bodies = [body["messages"] for body in scene.upstream[1:]]
-        for before, after in zip(bodies, bodies[1:], strict=False):
+        for before, after in pairwise(bodies):
             assert after[: len(before)] == before
         assert "diet" in await scene.values()
 

@@ -1,4 +1,4 @@
-"""Whatever breaks behind a reply, the reply is whole, nothing is half written, and the log tells."""
+"""Whatever breaks behind a reply, the reply is whole, nothing half written, and the log tells."""
 
 import asyncio
 import sqlite3
@@ -13,6 +13,7 @@ from proxy.memory import bank as bank_module
 from proxy.memory.bank import Bank
 from proxy.memory.change import Origin, Store
 from proxy.memory.database import Database, memory_url
+from proxy.upstream.transport import Prepared
 from tests.fakes.transport import FakeTransport
 from tests.memory.scene import ALI, answer, header, open_scene, read, set_memory
 from tests.turns import completion
@@ -72,7 +73,7 @@ async def test_the_upstream_fails(tmp_path: Path) -> None:
         assert "city" in await scene.values()
 
 
-def _failed() -> object:
+def _failed() -> Prepared:
     reply = completion("no")
     reply.status = 503
     return reply
@@ -151,9 +152,8 @@ async def test_killed_between_gate_and_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a kill -9 nothing is half written, the run is on record, and a retry stores it."""
-    code = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], check=False, capture_output=True
-    )
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    code = await asyncio.to_thread(subprocess.run, command, check=False, capture_output=True)
     assert code.returncode == -9, code.stderr.decode()
     left = Bank(Database(memory_url(None, tmp_path)), 100)
     assert (await left.read(ALI)).memories == []

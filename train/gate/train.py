@@ -1,4 +1,4 @@
-"""Labelled messages come in; the weights of the built-in memory gate, and how good they are, go out.
+"""Labelled messages come in; the weights of the built-in memory gate, or its figures, go out.
 
     pip install torch==2.13.0 'usher-gateway[semantic]'
     python -m train.gate.train            # writes proxy/memory/gate/network.npz and words.bin
@@ -83,7 +83,7 @@ def load_rows() -> list[Row]:
     rows: list[Row] = []
     for name in ("dev", "public", "seed"):
         for line in (HERE / "data" / f"gate_{name}.jsonl").read_text("utf-8").splitlines():
-            rows.append({**json.loads(line), "set": name})
+            rows += [{**json.loads(line), "set": name}]
     seen: set[str] = set()
     for row in compose(HERE / "phrases"):
         known = json.dumps([row["latest"], row["context"]])
@@ -234,7 +234,7 @@ def cross_validate(rows: list[Row], folds: int, members: int, keep_seed_out: boo
             threshold = threshold_for(rows, found, recall)
             print(f"== {name} at recall {recall}: threshold {threshold:.3f}")
             print("\n".join(list(report(rows, found, threshold))[: None if recall == 0.97 else 3]))
-    with (Path("/tmp") / "gate_scores.jsonl").open("w") as out:
+    with (HERE / "scores.jsonl").open("w") as out:
         for row, s, w in zip(rows, scores, words, strict=True):
             if row["set"] != "own":
                 out.write(
@@ -265,8 +265,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folds", type=int, default=0)
     parser.add_argument("--members", type=int, default=4)
-    parser.add_argument("--shift", type=float, default=-2.0, help="threshold of the networks")
-    parser.add_argument("--words-shift", type=float, default=-1.0, help="threshold of the letters")
+    parser.add_argument("--shift", type=float, default=-2.5, help="threshold of the networks")
+    parser.add_argument("--words-shift", type=float, default=-3.3, help="threshold of the letters")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.folds:
