@@ -96,7 +96,7 @@ class Semantic:
         try:
             index.improve(self._understand(lexical))
         except FAILURES as failure:
-            if self._failed:  # closed meanwhile, which is no failure
+            if self._stopped():  # closed meanwhile, which is no failure
                 return
             self._failed = True
             self._log(f"semantic ranking is off, words only: {failure}")
