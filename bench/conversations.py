@@ -38,7 +38,7 @@ class Script:
     facts: list[Fact] = field(default_factory=list)
 
 
-def write_script(seed: int, turns: int = 150) -> Script:
+def write_script(seed: int, turns: int = 170) -> Script:
     """A conversation of many turns with tool loops."""
     dice = random.Random(seed)
     queries = [q["query"] for q in _load("azure/queries.jsonl")]

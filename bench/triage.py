@@ -218,7 +218,7 @@ def run_triage(script: Script, settings: Triage, seed: int) -> Result:
 async def _run_triage(script: Script, settings: Triage, seed: int) -> Result:
     bill, plans = Bill(), set[str]()
     later: list[object] = []
-    conduct = _make_conduct(settings, bill, seed, later)
+    conduct = make_conduct(settings, bill, seed, later)
     session: Session | None = None
     sent: list[JSONObject] = []
     for stop in script.requests:
@@ -242,7 +242,8 @@ async def _run_triage(script: Script, settings: Triage, seed: int) -> Result:
     return _judge_memory(script, bill, sent, {"session": session}, len(plans - {""}))
 
 
-def _make_conduct(settings: Triage, bill: Bill, seed: int, later: list[object]) -> Conduct:
+def make_conduct(settings: Triage, bill: Bill, seed: int, later: list[object]) -> Conduct:
+    """Triage with the judge and the writer of this benchmark."""
     rows: list[Row] = []
     desk = Desk(NoPrices(), rows.append, AnswerCache(0, 0), configure(Log(level="error")))
     judge = Judge([Member(ViewJudge(bill, seed), Breaker(Patience(3, 30)))], desk)

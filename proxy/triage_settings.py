@@ -35,7 +35,7 @@ class Protect(TriageSection):
     """What is never a candidate."""
 
     turns: int = Field(2, ge=1, description="Newest user turns that stay as they are.")
-    steps: int = Field(4, ge=1, description="Newest tool steps that stay as they are.")
+    steps: int = Field(3, ge=1, description="Newest tool steps that stay as they are.")
     first: bool = Field(True, description="The first user message stays: it states the task.")
 
 

@@ -117,14 +117,15 @@ class Facts:
         seed = xxhash.xxh3_64_intdigest(tenant.encode())
         digest = xxhash.xxh3_128_digest
         keys = [digest(item, seed) for item in items]
-        facts: list[Fact] = []
-        for position, fact in enumerate(map(self._known.get, keys)):
-            if fact is None:
-                fact = read_fact(bytes(items[position]))  # noqa: PLW2901 - read what is not known
+        facts = [fact for fact in map(self._known.get, keys) if fact is not None]
+        if len(facts) < len(keys):
+            facts = []
+            for key, item in zip(keys, items, strict=True):
+                fact = self._known.get(key) or read_fact(bytes(item))
                 if fact is None:
                     return None
-                _keep(self._known, keys[position], fact, self._most)
-            facts.append(fact)
+                _keep(self._known, key, fact, self._most)
+                facts.append(fact)
         return facts, b"".join(keys)
 
     def find(self, conversation: Conversation, user: bytes) -> Chain:
