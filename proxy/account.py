@@ -152,7 +152,7 @@ class Account:
         )
 
         if self.triage is not None and outcome == "ok":
-            self.triage.end(self.tokens)
+            self.triage.end(self.tokens, self.request_id)
 
     def _detail(self) -> JSONObject | None:
         """The plan, and the id that judgments were booked under when it is another one."""

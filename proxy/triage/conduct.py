@@ -137,7 +137,8 @@ class Conduct:
         self._parts.tally.decided(outcome)
         entry = {**outcome.describe(), "applied": session.describe(), "prompt_tokens": used}
         scene = session.scene
-        await self._parts.plans.audit(scene.caller.tenant, scene.request_id, entry)
+        for request_id in {scene.request_id, session.shown_id or scene.request_id}:
+            await self._parts.plans.audit(scene.caller.tenant, request_id, entry)
 
     def _plans(self, session: Session) -> Plans:
         return self._parts.shadow if session.scene.mode == "observe" else self._parts.plans

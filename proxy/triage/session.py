@@ -111,6 +111,7 @@ class Session:
     compaction: bool = False
     layout: Layout = field(default_factory=Layout)
     stitched: Stitched | None = None
+    shown_id: str | None = None
     _sent: bool = False
 
     @property
@@ -176,8 +177,9 @@ class Session:
         """The response, with its signatures noted as it goes by."""
         return self.desk.hear(self, response)
 
-    def end(self, tokens: Tokens) -> None:
-        """The answer is over."""
+    def end(self, tokens: Tokens, shown_id: str | None = None) -> None:
+        """The answer is over; `shown_id` is the request id that its client saw."""
+        self.shown_id = shown_id
         self.desk.ended(self, tokens)
 
     @property

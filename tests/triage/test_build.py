@@ -37,6 +37,7 @@ class World:
     replies: list[JSONObject] = field(default_factory=list)
     judge_fails: bool = False
     signs: bool = False
+    headers: Headers = field(default_factory=list)
     main: list[JSONObject] = field(default_factory=list)
     judged: list[JSONObject] = field(default_factory=list)
     written: list[JSONObject] = field(default_factory=list)
@@ -77,7 +78,7 @@ class World:
             message = {**message, "thinking_blocks": blocks}
         if body.get("stream"):
             return Prepared(200, SSE_TYPE, _stream(message, self.used, body))
-        return Prepared(200, JSON_TYPE, _completion(message, self.used))
+        return Prepared(200, [*JSON_TYPE, *self.headers], _completion(message, self.used))
 
 
 def _completion(message: JSONObject, used: int | None) -> bytes:
@@ -243,6 +244,18 @@ async def test_without_a_remote_judge_everything_stays(tmp_path: Path) -> None:
     await chat(gateway, messages)
     assert entry["reason"] == "no judge"
     assert world.raw[-1] == orjson.dumps({"model": "m", "messages": messages})
+
+
+async def test_a_decision_is_found_by_the_id_that_the_client_saw(tmp_path: Path) -> None:
+    """Which is the upstream's own where it gave one; by ours as well."""
+    world = World(small_talk)
+    world.headers = [(b"x-request-id", b"up_7")]
+    gateway = make(world, tmp_path)
+    await _talk(gateway, "Hi", "what is 1 + 1", "what is mars")
+    shown = await gateway.triage.explain("default", "up_7")
+    assert shown["reason"] == "pays"
+    assert shown == await gateway.triage.explain("default", "req_1")
+    assert [d["outcome"] for d in shown["decisions"]] == ["drop", "drop"]
 
 
 async def test_notes_are_written_by_the_small_model(tmp_path: Path) -> None:
