@@ -381,3 +381,38 @@ async def test_native_compaction_is_left_alone(tmp_path: Path) -> None:
     gateway = make(world, tmp_path)
     reply, _ = await chat(gateway, [user("Hi")], context_management={"edits": []})
     assert header(reply) == "pass;reason=native"
+
+
+async def test_the_writer_may_be_a_model_of_the_upstream(tmp_path: Path) -> None:
+    """With that upstream's address and key; its note arrives like any other."""
+    world = World(lambda _, text: ("compress", 0.8) if "tiles" in text else ("keep", 0.9))
+    gateway = make(world, tmp_path, writer={"model": "small"})
+    messages = await _talk(gateway, "I would like blue tiles. " * 40, "ok", "what is mars")
+    await chat(gateway, [*messages, user("Go on")])
+    notes = [body for body in world.main if body["model"] == "small"]
+    assert len(notes) == 1
+    assert "[1] Answer" in world.main[-1]["messages"][0]["content"]
+
+
+async def test_built_in_rules_are_opt_in(tmp_path: Path) -> None:
+    """Without a judge: small talk goes, an old long result is cleared and can be recalled."""
+    world = World(small_talk)
+    settings = Settings.model_validate({
+        "upstream": {"base_url": "http://127.0.0.1:1/v1"},
+        "ledger": {"enabled": False}, "prediction": {"ranker": "lexical"},
+        "triage": {
+            "mode": "on", "budget_tokens": 500, "embedded": True,
+            "protect": {"turns": 1, "steps": 1, "first": False}, "cost": {"min_reclaim": 0},
+        },
+    })  # fmt: skip
+    gateway = build_gateway(settings, tmp_path, {"openai": FakeTransport(answer=world.answer)})
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
+    messages = [user("thanks a lot!"), said("Sure"), user("Look"), *step(1, "x" * 9_000)]
+    messages += [said("Seen."), user("Again"), *step(2), said("Seen."), user("And?")]
+    await chat(gateway, messages, tools=tools)
+    await chat(gateway, [*messages, said("x"), user("Go on")], tools=tools)
+    sent = world.main[-1]["messages"]
+    check_pairs(sent)
+    assert sent[0] == user("Look")
+    assert "recall(3) returns them" in sent[2]["content"] or "recall(2)" in sent[2]["content"]
+    assert not world.judged
