@@ -56,12 +56,18 @@ class Bank:
             return await Desk(connection, whose).snapshot()
 
     async def change(
-        self, whose: Principal, changes: Sequence[Change], origin: Origin
+        self, whose: Principal, changes: Sequence[Change], origin: Origin, *, whole: bool = False
     ) -> list[Outcome]:
-        """Make changes in order, in one transaction: each sees the ones before it."""
+        """Make changes in order, in one transaction: each sees the ones before it.
+
+        With `whole`, one error is enough and nothing is changed.
+        """
         async with self._database.writing(whose) as connection:
             desk = Desk(connection, whose)
-            return [await desk.apply(change, origin, self._limit) for change in changes]
+            outcomes = [await desk.apply(change, origin, self._limit) for change in changes]
+            if whole and any(outcome.kind == "error" for outcome in outcomes):
+                await connection.rollback()
+            return outcomes
 
     async def forget(self, whose: Principal, origin: Origin) -> int:
         """Delete everything; what the log said is blotted out, that something happened stays."""

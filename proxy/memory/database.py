@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -44,6 +45,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._engine = _create_engine(url)
+        # It writes down parameters, that is memories, at its most talkative level.
+        logging.getLogger("aiosqlite").setLevel(logging.INFO)
         self._ready = False
         self._opening = asyncio.Lock()
 

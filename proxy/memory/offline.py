@@ -92,12 +92,12 @@ def _decide(text: str, kept: dict[str, str]) -> list[Call]:
             for k, v in kept.items()
             if wanted & _words(v + " " + k.replace("_", " "))
         ]
-    found = _KEEP.search(text) or _STATED.search(text)
-    fact = found["fact"].strip() if found else ""
+    found = [match["fact"].strip() for match in (_KEEP.search(text), _STATED.search(text)) if match]
+    fact = next((one for one in found if _PERSONAL.search(one)), "")
     moved = _MOVED.search(text)
     if moved:
         return [_set("home_city", f"The user lives in {moved['city']}.")]
-    if not _PERSONAL.search(fact):
+    if not fact:
         return []
     return [_set(_name(fact), f"The user said: {fact}.")]
 

@@ -22,6 +22,8 @@ SETTINGS = Settings.model_validate({
     "log": {"level": "error"},
 })  # fmt: skip
 
+TOO_MUCH = b'{"key":"tea","value":"green"}\n{"key":"long","value":"' + b"word " * 300 + b'"}'
+
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
@@ -105,6 +107,7 @@ def test_if_match(port: int) -> None:
         ("POST", "/usher/memory/undo", b'{"event":"x"}', 400),
         ("POST", "/usher/memory/import", b"[]\n", 400),
         ("POST", "/usher/memory/import", b"{", 400),
+        ("POST", "/usher/memory/import", TOO_MUCH, 409),
         ("PATCH", "/usher/memory/preferences", b'{"enabled":"no"}', 400),
         ("GET", "/usher/memory/events?limit=x", b"", 400),
         ("GET", "/usher/memory/explain?request_id=r", b"", 404),
