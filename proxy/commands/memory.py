@@ -81,7 +81,10 @@ def import_memories(
 
     async def work(bank: Bank, settings: Settings) -> int:
         changes = [_make(key, value, settings) for key, value in lines]
-        outcomes = await bank.change(whose, changes, Origin(op="import"))
+        outcomes = await bank.change(whose, changes, Origin(op="import"), whole=True)
+        for outcome in outcomes:
+            if outcome.kind == "error":
+                raise ConfigError(f"{outcome.key}: cannot be stored: over memory.token_limit")
         return sum(outcome.kind == "update" for outcome in outcomes)
 
     print_text(f"{_with_bank(config, work)} of {len(lines)} memories stored")

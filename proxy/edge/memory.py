@@ -120,9 +120,13 @@ class MemoryApi:
         return Reply(200, [(b"content-type", b"application/jsonl"), *_PRIVATE], lines)
 
     async def take(self, asked: Asked, whose: Principal) -> Reply:
-        """Store exported lines, all or, if one is wrong, none."""
+        """Store exported lines, all or, if one is wrong or one too much, none."""
         changes = [self._store(key, value) for key, value in read_lines(asked.body)]
-        outcomes = await self._bank.change(whose, changes, Origin(asked.request_id, op="import"))
+        origin = Origin(asked.request_id, op="import")
+        outcomes = await self._bank.change(whose, changes, origin, whole=True)
+        for outcome in outcomes:
+            if outcome.kind == "error":
+                return self._answer(outcome)
         return reply_json({"outcomes": [outcome.as_artifact() for outcome in outcomes]})
 
     async def events(self, asked: Asked, whose: Principal) -> Reply:
