@@ -18,6 +18,7 @@ from proxy.stream.ending import fit_reason
 from proxy.stream.splice import Splicer
 from proxy.stream.sse import Splitter
 from proxy.upstream.desk import Desk, Settled, render_call
+from proxy.upstream.shape import JSON_TYPE, flatten, is_events, stream_of, with_type
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import Headers, JSONObject
 
@@ -128,18 +129,21 @@ class Rounds:
         """The whole turn as one JSON reply; an upstream's error is handed on as it is."""
         head: JSONObject | None = None
         while True:
-            body = await self._read(response)
-            answer = _parse(response.status, body)
-            if answer is None:
+            body, headers = await self._read(response), response.headers
+            reply = self._parse(response, body)
+            if reply is None:
                 self._close_round(f"http_{response.status}")
-                return Completed(response.status, response.headers, body, None)
+                return Completed(response.status, headers, body, None)
+            answer = read_completion(reply)
             head = head or answer.head
             settled = self._settle(answer)
             if not settled.again:
                 spoken = Spoken(self._join_texts(), settled.calls)
                 await self._host.finish(spoken)
-                body = self._render(body, head, spoken, answer)
-                return Completed(response.status, response.headers, body, spoken)
+                if self._differs(spoken, answer):
+                    body = self._render(reply, head, spoken, answer)
+                    headers = with_type(headers, JSON_TYPE) if is_events(headers) else headers
+                return Completed(response.status, headers, body, spoken)
             response = await self.open()
 
     async def stream(self, response: UpstreamResponse, splicer: Splicer) -> AsyncGenerator[bytes]:
@@ -191,7 +195,7 @@ class Rounds:
     async def _relay(self, response: UpstreamResponse, splicer: Splicer) -> AsyncGenerator[bytes]:
         """Passes one round on, read by read, until it is over; raises when it ends too early."""
         splitter = Splitter()
-        chunks = response.chunks()
+        chunks = stream_of(response)
         ended = False
         try:
             while not ended:
@@ -275,12 +279,27 @@ class Rounds:
             )
         )
 
-    def _render(self, body: bytes, head: JSONObject, spoken: Spoken, answer: Answer) -> bytes:
-        """The last round's body; its own bytes when nothing in it has to change."""
-        facts = self._host.facts()
-        if self.desk.round == 1 and list(spoken.calls) == answer.calls and facts is None:
-            return body
-        reply = {**orjson.loads(body), **(facts or {})}
+    def _parse(self, response: UpstreamResponse, body: bytes) -> JSONObject | None:
+        """The chat completion in a body, in whichever shape it came; None when it is none."""
+        if response.status != 200:
+            return None
+        try:
+            reply = flatten(body) if is_events(response.headers) else orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return None
+        except UpstreamError as error:
+            self._close_round(error.code or "upstream_error")
+            raise
+        return reply if isinstance(reply, dict) and reply.get("choices") else None
+
+    def _differs(self, spoken: Spoken, answer: Answer) -> bool:
+        """Whether the client gets anything but the bytes of the only round."""
+        same = self.desk.round == 1 and list(spoken.calls) == answer.calls
+        return not same or self._host.facts() is not None
+
+    def _render(self, reply: JSONObject, head: JSONObject, spoken: Spoken, answer: Answer) -> bytes:
+        """The last round's reply as the only one."""
+        reply = {**reply, **(self._host.facts() or {})}
         reply.update({key: head[key] for key in ("id", "created") if key in head})
         usage = sum_usage(self._usages)
         if usage is not None:
@@ -295,18 +314,6 @@ class Rounds:
         if answer.calls:
             choice["finish_reason"] = fit_reason(answer.finish_reason, bool(spoken.calls))
         return orjson.dumps(reply)
-
-
-def _parse(status: int, body: bytes) -> Answer | None:
-    if status != 200:
-        return None
-    try:
-        reply = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(reply, dict) or not reply.get("choices"):
-        return None
-    return read_completion(reply)
 
 
 def _error_of(body: bytes, status: int) -> JSONObject:
