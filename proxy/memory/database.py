@@ -24,8 +24,8 @@ FOLDER = Path(__file__).with_name("migrations")
 
 _log = structlog.get_logger(__name__)
 
-_TALKATIVE = ("aiosqlite", "sqlalchemy.engine.Engine")
-"""Loggers that write parameters and rows, that is memories, at level debug."""
+_TALKATIVE = ("aiosqlite", "sqlalchemy.engine.Engine", "sqlalchemy.pool", "alembic")
+"""Loggers that write statements at level info; parameters and rows, so memories, at debug."""
 _BUSY_SECONDS = 2.0
 _CONNECT_SECONDS = 5.0
 _LOCK = 0x7573686D  # of the advisory locks, the one for migrations ("ushm")
@@ -47,7 +47,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         for talkative in _TALKATIVE:
-            logging.getLogger(talkative).setLevel(logging.INFO)
+            logging.getLogger(talkative).setLevel(logging.WARNING)
         self._engine = _create_engine(url)
         self._ready = False
         self._opening = asyncio.Lock()

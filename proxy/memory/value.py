@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection
+from hashlib import blake2b
 from typing import Literal
 
 from proxy.memory_settings import KEY
@@ -31,6 +32,7 @@ _INSTRUCTION = re.compile(
     r"|\b(?:api|function|tool)[_ ]call\b",
     re.IGNORECASE,
 )
+_MAX_KEY = 64
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200c", "\u200d"}
 """Format characters that words of some scripts, and emoji, are written with."""
@@ -45,10 +47,16 @@ class Refused(Exception):
 
 
 def slugify(key: str) -> str:
-    """A key in the form that is stored; may be empty."""
+    """A key in the form that is stored; may be empty.
+
+    One of more than 64 characters ends in a hash of the whole, so that no two long ones meet.
+    """
     plain = unicodedata.normalize("NFKD", key.strip().lower())
     plain = "".join(c for c in plain if not unicodedata.combining(c))
-    slug = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:64].rstrip("_")
+    slug = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    if len(slug) > _MAX_KEY:
+        digest = blake2b(slug.encode(), digest_size=4).hexdigest()
+        slug = f"{slug[: _MAX_KEY - len(digest) - 1].rstrip('_')}_{digest}"
     return slug if KEY.fullmatch(slug) else ""
 
 
