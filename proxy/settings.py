@@ -131,7 +131,11 @@ class Deferral(Section):
     listing_max_tokens: int = Field(
         1_500, ge=0, description="Size in tokens of the list of tools inside tool_search."
     )
-    search_name: str = Field("tool_search", description="Name of the search tool.")
+    search_name: str = Field(
+        "tool_search",
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="Name of the search tool, as providers allow function names.",
+    )
     search_limit: int = Field(5, ge=1, le=10, description="Most results per query.")
     search_max_new: int = Field(12, ge=1, description="Most tools one search may load.")
     search_max_chars: int = Field(

@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from proxy.configwords import places
-from proxy.settings import Section, Settings
+from proxy.settings import Deferral, Section, Settings
 
 SECTIONS = [kind for kind in places(Settings).values() if issubclass(kind, BaseModel)]
 
@@ -44,3 +44,10 @@ def test_an_unknown_key_is_refused() -> None:
     """A typo is never silently ignored."""
     with pytest.raises(ValidationError):
         Settings.model_validate({"server": {"prt": 1}})
+
+
+@pytest.mark.parametrize("name", ["", "bad name!", "x" * 65])
+def test_a_search_tool_needs_a_name_that_providers_take(name: str) -> None:
+    """Else every request of everybody would be refused upstream."""
+    with pytest.raises(ValidationError):
+        Deferral(search_name=name)

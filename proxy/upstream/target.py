@@ -45,7 +45,7 @@ class Target:
 class Targets:
     """The configured upstreams, checked and prepared once.
 
-    Raises ConfigError for a base URL that cannot be used.
+    Raises ConfigError for a base URL that cannot be used and for two providers of one name.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -54,6 +54,10 @@ class Targets:
             for provider in settings.providers
         ]
         self.default = _default_target(settings)
+        names = [target.provider for _, target in self._routes]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"two providers are named {twice!r}")
 
     def named(self, provider: str) -> Target:
         """The upstream of that name. Raises Forbidden when there is none: a key is bound to it."""

@@ -133,6 +133,14 @@ def test_base_url_is_what_an_sdk_would_be_given(base_url: str, url: str) -> None
     assert url_for(target(base_url), "/embeddings") == url
 
 
+
+def test_two_providers_of_one_name_are_refused() -> None:
+    """A key that is bound to the name would get the first of them."""
+    twins = (provider("twin", "a*"), provider("twin", "b*"))
+    with pytest.raises(ConfigError, match="two providers are named 'twin'"):
+        Targets(Settings(providers=twins))
+
+
 def test_path_and_query_stay_as_written() -> None:
     """Escapes, brackets and later double slashes are the client's own."""
     url = url_for(target("http://h/v1"), "/files/a%2Fb//c%20d", "include[]=x&include[]=y&e=%C3%A4")
