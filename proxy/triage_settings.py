@@ -89,7 +89,7 @@ class Triage(TriageSection):
     note_turns: int = Field(
         12,
         ge=1,
-        description="User turns after which a note on a step or reply becomes a label, if recalled.",
+        description="User turns after which a note on a step or reply becomes a recallable label.",
     )
     min_turns: int = Field(
         3, ge=1, description="User turns, or steps of a tool loop, before anything is judged."

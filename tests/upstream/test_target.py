@@ -133,7 +133,6 @@ def test_base_url_is_what_an_sdk_would_be_given(base_url: str, url: str) -> None
     assert url_for(target(base_url), "/embeddings") == url
 
 
-
 def test_two_providers_of_one_name_are_refused() -> None:
     """A key that is bound to the name would get the first of them."""
     twins = (provider("twin", "a*"), provider("twin", "b*"))
