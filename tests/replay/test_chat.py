@@ -108,10 +108,10 @@ async def test_predicted_tool_streamed(client: AsyncOpenAI) -> None:
 
 
 async def test_searched_tool(client: AsyncOpenAI) -> None:
-    """A tool that nobody predicts is found in a hidden round, then called, then answered."""
+    """A tool that was not predicted is found in a hidden round, then called, then answered."""
     messages = [user("東京の天気を教えて")]
     reply = await client.chat.completions.with_raw_response.create(
-        model="standin", messages=messages, tools=TOOLS
+        model="standin", messages=messages, tools=TOOLS, extra_headers={"x-usher-predict": "off"}
     )
     message = (reply.parse()).choices[0].message
     [call] = message.tool_calls or []
@@ -129,7 +129,11 @@ async def test_searched_tool(client: AsyncOpenAI) -> None:
 async def test_searched_tool_streamed(client: AsyncOpenAI) -> None:
     """The hidden round leaves no trace in the stream: one id, one model, only the real call."""
     stream = await client.chat.completions.create(
-        model="standin", messages=[user("東京の天気を教えて")], tools=TOOLS, stream=True
+        model="standin",
+        messages=[user("東京の天気を教えて")],
+        tools=TOOLS,
+        stream=True,
+        extra_headers={"x-usher-predict": "off"},
     )
     text, calls, heads = await collect(stream)
     assert [name for name, _ in calls] == ["get_weather"]
