@@ -58,22 +58,30 @@ def show_memories(
 
 @app.command("export")
 def export_memories(
-    user: User, tenant: Tenant = "default", scope: Scope = "", config: Config = None
+    user: User,
+    tenant: Tenant = "default",
+    scope: Scope = "",
+    config: Config = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Write a user's memories as JSON lines."""
+    """Write a user's memories as JSON lines; as one array with --json."""
     whose = Principal(tenant, user, scope)
     found = _with_bank(config, lambda bank, _: bank.read(whose))
+    if as_json:
+        print_json([memory.as_json() for memory in found.memories])
+        return
     for memory in found.memories:
         sys.stdout.write(orjson.dumps(memory.as_json()).decode() + "\n")
 
 
 @app.command("import")
-def import_memories(
+def import_memories(  # noqa: PLR0913, PLR0917 - options are parameters
     file: Annotated[Path, typer.Argument(help="JSON lines of `usher memory export`.")],
     user: User,
     tenant: Tenant = "default",
     scope: Scope = "",
     config: Config = None,
+    as_json: AsJson = False,
 ) -> None:
     """Store exported memories, all of them or none."""
     whose = Principal(tenant, user, scope)
@@ -87,23 +95,31 @@ def import_memories(
                 raise ConfigError(f"{outcome.key}: cannot be stored: over memory.token_limit")
         return sum(outcome.kind == "update" for outcome in outcomes)
 
-    print_text(f"{_with_bank(config, work)} of {len(lines)} memories stored")
+    stored = _with_bank(config, work)
+    if as_json:
+        print_json({"stored": stored, "read": len(lines)})
+    else:
+        print_text(f"{stored} of {len(lines)} memories stored")
 
 
 @app.command("forget")
-def forget_memories(
+def forget_memories(  # noqa: PLR0913, PLR0917 - options are parameters
     user: User,
     tenant: Tenant = "default",
     scope: Scope = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     config: Config = None,
+    as_json: AsJson = False,
 ) -> None:
     """Delete everything that is remembered of a user, from the event log as well."""
     if not yes:
         typer.confirm(f"Delete all memories of {user}?", abort=True)
     whose = Principal(tenant, user, scope)
     gone = _with_bank(config, lambda bank, _: bank.forget(whose, Origin()))
-    print_text(f"{gone} memories deleted")
+    if as_json:
+        print_json({"deleted": gone})
+    else:
+        print_text(f"{gone} memories deleted")
 
 
 def _with_bank(config: Path | None, work: Callable[[Bank, Settings], Awaitable[T]]) -> T:

@@ -4,8 +4,10 @@ import os
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import tiktoken
+if TYPE_CHECKING:
+    import tiktoken
 
 CHARS_PER_TOKEN = 4.8
 """Measured on the compact JSON of 235 real tool schemas: 4.85 characters per o200k token."""
@@ -25,8 +27,13 @@ def estimate_tokens(chars: int) -> int:
 
 
 @cache
-def _o200k() -> tiktoken.Encoding | None:
-    """Load the vocabulary once, from litellm's wheel, without importing litellm."""
+def _o200k() -> "tiktoken.Encoding | None":
+    """Load the vocabulary once, from litellm's wheel, without importing litellm.
+
+    The library is loaded with it: commands that count nothing start without.
+    """
+    import tiktoken  # noqa: PLC0415  # only where something is counted
+
     folder = _bundled_vocabulary()
     if folder is not None:
         os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
