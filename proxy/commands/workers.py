@@ -20,6 +20,9 @@ from proxy.edge.server import Server
 from proxy.errors import UsherError
 from proxy.settings import Settings
 
+MAX_EARLY = 3
+"""So many processes in a row may end before they serve, once others have served."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -32,13 +35,14 @@ class Work:
 
 
 class Crew:
-    """The processes; one that dies after it has served is replaced, unless a signal came."""
+    """The processes; one that dies is replaced once one has served, unless a signal came."""
 
     def __init__(self, work: Work, size: int) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._work = work
         self._stopping = False
         self._served: set[int] = set()
+        self._early = 0  # ends before serving, since the last one that served
         self._hired = [self._hire() for _ in range(size)]
 
     def stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -57,6 +61,7 @@ class Crew:
                 if not self._served:
                     announce(port)
                 self._served.add(process)
+                self._early = 0
             for member in [one for one in self._hired if not one.is_alive()]:
                 self._replace(member)
 
@@ -65,6 +70,8 @@ class Crew:
         if self._stopping or member.exitcode == 0:
             return
         if member.pid not in self._served:
+            self._early += 1
+        if self._early and (not self._served or self._early > MAX_EARLY):
             self.stop(signal.SIGTERM, None)
             raise UsherError("a process ended before it served, so Usher stops")
         self._hired.append(self._hire())

@@ -45,15 +45,34 @@ def settle(probabilities: Sequence[float], half_unit: float = HALF_UNIT) -> list
     """Make a rounded distribution sum to one.
 
     Missing mass belongs first to the values that were rounded to nothing, at most half a unit
-    each: 255 options at 0.30 + 254 x 0.00 mean 0.30, not 1.00. The rest is scaled.
+    each: 255 options at 0.30 + 254 x 0.00 mean 0.30, not 1.00. The rest, and mass that is too much,
+    is spread evenly, as rounding did it: no value moves by more than half a unit.
     """
-    total = math.fsum(probabilities)
-    zeros = probabilities.count(0)
-    if zeros and 1 - total > 1e-9:
-        share = min(half_unit, (1 - total) / zeros)
-        probabilities = [p or share for p in probabilities]
-        total = math.fsum(probabilities)
-    return [p / total for p in probabilities]
+    settled = list(probabilities)
+    missing = 1 - math.fsum(settled)
+    zeros = settled.count(0)
+    if zeros and missing > 0:
+        share = min(half_unit, missing / zeros)
+        settled = [p or share for p in settled]
+        missing -= zeros * share
+    elif missing < 0:
+        missing = -_take(settled, -missing)
+    printed = len(settled) - zeros
+    if missing > 0 and printed:
+        share = missing / printed
+        settled = [p + share if was else p for p, was in zip(settled, probabilities, strict=True)]
+    total = math.fsum(settled)
+    return [p / total for p in settled]
+
+
+def _take(settled: list[float], surplus: float) -> float:
+    """Takes the surplus from all values evenly, from none more than it has; what is left of it."""
+    order = sorted(range(len(settled)), key=settled.__getitem__)
+    for rank, position in enumerate(order):
+        share = min(settled[position], surplus / (len(order) - rank))
+        settled[position] -= share
+        surplus -= share
+    return surplus
 
 
 def clamp(value: float) -> float:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,7 +11,11 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+import pytest
 
+from proxy.commands.workers import serve_many
+from proxy.errors import UsherError
+from proxy.settings import Ledger, Settings
 from tests.commands.conftest import Launch, Running
 
 
@@ -51,7 +56,21 @@ def test_one_that_is_killed_is_replaced(launch: Launch) -> None:
 
 
 def test_what_cannot_start_is_not_tried_for_ever(tmp_path: Path) -> None:
-    """When the processes end before they serve, Usher says so in one line and ends."""
+    """When the processes end before any has served, Usher says so in one line and ends."""
+    (tmp_path / "file").touch()
+    settings = Settings(ledger=Ledger(url=f"sqlite:///{tmp_path}/file/usher.db"))
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        pytest.raises(UsherError, match="a process ended before it served, so Usher stops"),
+    ):
+        serve_many(settings, tmp_path, listener, print)
+    for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_a_ledger_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+    """It is found before any process starts."""
     (tmp_path / "file").touch()
     environ = {
         "PATH": os.defpath,
@@ -61,4 +80,5 @@ def test_what_cannot_start_is_not_tried_for_ever(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "proxy.cli", "serve", "--port", "0", "--workers", "2"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "usher: a process ended before it served, so Usher stops"
+    assert done.stderr.startswith("usher: ledger.url: cannot write")
+    assert done.stderr.count("\n") == 1

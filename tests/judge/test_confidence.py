@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.judge.confidence import (
@@ -71,6 +71,7 @@ def test_mass_below_the_last_decimal_is_not_given_to_the_winner() -> None:
 
 
 @given(st.lists(st.floats(0.001, 1.0), min_size=2, max_size=255))
+@example([0.84375, 0.03125, 0.005859375, 0.005])
 def test_a_rounded_distribution_is_recovered(weights: list[float]) -> None:
     """Rounding to two decimals and settling stays within a unit, and sums to one."""
     total = math.fsum(weights)
