@@ -36,8 +36,7 @@ _EMPTY = (b"[]", b"null")
 _COUNTED = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """The outside of a request; `envelope` is None when the body is no JSON object."""
 
     request: ChatRequest
@@ -56,8 +55,8 @@ class Opened:
 
 def reopen(opened: Opened, body: bytes) -> Opened:
     """The same request with another body, which is the client's with something of ours in it."""
-    request = replace(opened.request, body=body)
-    return replace(opened, request=request, envelope=open_envelope(body))
+    request = msgspec.structs.replace(opened.request, body=body)
+    return msgspec.structs.replace(opened, request=request, envelope=open_envelope(body))
 
 
 @dataclass(frozen=True, slots=True)

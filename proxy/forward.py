@@ -16,7 +16,7 @@ from proxy.stream.meter import Meter
 from proxy.stream.watched import Watched
 from proxy.triage.hide import hide_usage
 from proxy.upstream.headers import response_headers
-from proxy.upstream.transport import UpstreamResponse
+from proxy.upstream.transport import UpstreamResponse, take_whole
 from proxy.wire import Headers
 
 
@@ -40,6 +40,14 @@ async def forward(
     headers = response_headers(response.headers, altered=telling is not None)
     headers.extend(facts_of(account.plan, overhead))
     meter = Meter(content_type(response.headers))
+    if telling is None and opened.triage is None and not meter.stream:
+        whole = take_whole(response)
+        if whole is not None:
+            meter.feed(whole)
+            outcome = "ok" if response.status < 400 else f"http_{response.status}"
+            account.enter_single(outcome, *meter.read())
+            account.close(outcome)
+            return Reply(response.status, headers, whole)
 
     async def end(outcome: str) -> None:
         if outcome == "ok" and response.status >= 400:

@@ -12,6 +12,8 @@ always a ledger row per upstream call, whatever became of the client
 import asyncio
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from proxy.account import Account
 from proxy.converse import converse
 from proxy.dispatch import Dispatch
@@ -117,7 +119,7 @@ class Turn:
             account.untriaged = found.reason
             return opened
         account.triage = found
-        return replace(opened, triage=found)
+        return msgspec.structs.replace(opened, triage=found)
 
     async def explain(self, request: ChatRequest) -> JSONObject:
         """What would be kept, deferred and predicted, and why; nothing is sent."""

@@ -14,7 +14,7 @@ from proxy.edge.admit import Gate
 from proxy.edge.auth import Door
 from proxy.edge.head import Head, read_head
 from proxy.edge.respond import Response
-from proxy.edge.watch import ClientGone, Watch
+from proxy.edge.watch import ClientGone, Watch, loop_of
 from proxy.errors import Unavailable, UpstreamError, UsherError
 from proxy.keys.limiter import Lease, Limiter
 from proxy.observe.log import REQUEST_ID
@@ -76,7 +76,7 @@ class Edge:
             if kind == "chat":
                 self.metrics.first_chunk.observe(time.perf_counter() - began)
 
-        watch = Watch(receive)
+        watch = Watch(receive, loop_of(scope))
         # With the last message the client may leave; what follows is ours to finish.
         response = Response(send, head.request_id, on_start, watch.stop)
         try:

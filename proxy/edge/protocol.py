@@ -12,7 +12,9 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
+from proxy.edge.lump import Lump
 from proxy.edge.respond import error_body
+from proxy.edge.watch import LOOP
 from proxy.errors import BadRequest, HeadersTooLarge, UsherError
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -51,10 +53,14 @@ class Protocol(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         super().on_message_begin()
+        self.scope[LOOP] = self.loop  # type: ignore[literal-required]  # a key of our own
 
     def on_headers_complete(self) -> None:
         self._in_head = self._expects_head = False
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self.cycle.transport = Lump(self.cycle)
 
     def on_message_complete(self) -> None:
         self._expects_head = True

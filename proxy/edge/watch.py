@@ -3,10 +3,12 @@
 import asyncio
 from types import TracebackType
 
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
 PATIENCE = 0.25
 """Seconds before watching starts: a shorter request costs no task of its own."""
+LOOP = "usher.loop"
+"""Where a scope names its event loop: to ask asyncio for it takes a system call each time."""
 
 
 class ClientGone(Exception):
@@ -19,17 +21,18 @@ class Watch:
     That is done by cancellation, which is caught here; after the block `gone` tells about it.
     """
 
-    __slots__ = ("_receive", "_task", "_timer", "_watcher", "gone")
+    __slots__ = ("_loop", "_receive", "_task", "_timer", "_watcher", "gone")
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
         self._receive = receive
+        self._loop = loop
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
         self.gone = False
 
     def __enter__(self) -> "Watch":
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(self._loop)
         return self
 
     def __exit__(
@@ -47,8 +50,7 @@ class Watch:
 
     def start(self) -> None:
         """Begin to watch; from now on nobody else may receive."""
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(PATIENCE, self._begin, loop)
+        self._timer = self._loop.call_later(PATIENCE, self._begin)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -56,9 +58,9 @@ class Watch:
         if self._watcher is not None:
             self._watcher.cancel()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _begin(self) -> None:
         # Not bare: it is held here, and ends with the block.
-        self._watcher = loop.create_task(self._wait())
+        self._watcher = self._loop.create_task(self._wait())
 
     async def _wait(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -66,3 +68,9 @@ class Watch:
         self.gone = True
         if self._task is not None:
             self._task.cancel()
+
+
+def loop_of(scope: Scope) -> asyncio.AbstractEventLoop:
+    """The loop that serves a connection."""
+    loop: asyncio.AbstractEventLoop | None = scope.get(LOOP)
+    return loop or asyncio.get_running_loop()

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+import msgspec
+
 from proxy.plan.identity import Caller
 from proxy.wire import Headers
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(msgspec.Struct, frozen=True):
     """One intercepted request, its body decoded and within the cap.
 
     `path` and `query` are the raw bytes of the request line as text. `azure_deployment` is the

@@ -10,6 +10,7 @@ from proxy.settings import Mode, Settings
 from proxy.wire import Headers, JSONObject
 
 _PREFIX = b"x-usher-"
+_BEGINNINGS = (b"x-u", b"X-U", b"X-u", b"x-U")
 _KEY = b"x-usher-key"
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "defer": ("auto", "off", "all"),
@@ -91,7 +92,7 @@ def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, st
         elif value is not None:
             asked[key] = str(value)
     for name, raw in headers:
-        if name[:1] in b"xX" and name[:8].lower() == _PREFIX and name.lower() != _KEY:
+        if name.startswith(_BEGINNINGS) and name[:8].lower() == _PREFIX and name.lower() != _KEY:
             asked[name[8:].decode("latin-1").lower()] = raw.decode("latin-1").strip()
     return asked
 

@@ -32,12 +32,12 @@ _NOTHING = _Facts()
 class Meter:
     """Watches a reply go by: a copy of a stream's tail, or of a JSON body that is not too large."""
 
-    __slots__ = ("_bytes", "_kept", "_limit", "_stream")
+    __slots__ = ("_bytes", "_kept", "_limit", "stream")
 
     def __init__(self, content_type: bytes) -> None:
-        self._stream = content_type.startswith(_EVENT_STREAM)
-        readable = self._stream or b"json" in content_type
-        self._limit = (TAIL if self._stream else MAX_JSON) if readable else 0
+        self.stream = content_type.startswith(_EVENT_STREAM)
+        readable = self.stream or b"json" in content_type
+        self._limit = (TAIL if self.stream else MAX_JSON) if readable else 0
         self._kept: list[bytes] = []
         self._bytes = 0
 
@@ -47,16 +47,16 @@ class Meter:
             return
         self._kept.append(chunk)
         self._bytes += len(chunk)
-        while self._stream and self._bytes - len(self._kept[0]) > self._limit:
+        while self.stream and self._bytes - len(self._kept[0]) > self._limit:
             self._bytes -= len(self._kept.pop(0))
-        if self._bytes > self._limit and not self._stream:
+        if self._bytes > self._limit and not self.stream:
             self._limit = 0
             self._kept.clear()
 
     @property
     def cut(self) -> bool:
         """Whether a chat stream has gone by without an end: no finish reason and no `[DONE]`."""
-        if not self._stream or (self._kept and b"[DONE]" in self._kept[-1]):
+        if not self.stream or (self._kept and b"[DONE]" in self._kept[-1]):
             return False
         tail = b"".join(self._kept)
         return b"[DONE]" not in tail and _FINISH.search(tail) is None and b'"error"' not in tail
@@ -66,7 +66,7 @@ class Meter:
         body = b"".join(self._kept)
         if not body:
             return None, None
-        if not self._stream:
+        if not self.stream:
             return _facts([body])
         found = _read_events(_last_events(body))
         return found if found[0] is not None or body.count(_USAGE) < 2 else _read_events(body)

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from functools import lru_cache, partial
 from typing import Final
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -83,7 +83,7 @@ class AiohttpTransport:
     ) -> aiohttp.ClientResponse:
         return await self._sessions.current().request(
             request.method,
-            URL(request.url, encoded=True),
+            _url(request.url),
             headers=_text_headers(request),
             data=data,
             allow_redirects=False,
@@ -128,6 +128,17 @@ class AiohttpResponse:
     async def read(self) -> bytes:
         return b"".join([chunk async for chunk in self.chunks()])
 
+    def take_whole(self) -> bytes | None:
+        """The body, when all of it is here and its own framing says so."""
+        response = self._response
+        content = response.content
+        if not content.is_eof() or content.exception() is not None:
+            return None
+        framing = response.headers
+        if "Content-Length" not in framing and "Transfer-Encoding" not in framing:
+            return None
+        return content.read_nowait()
+
     async def aclose(self) -> None:
         self._abort()
 
@@ -147,7 +158,7 @@ class _Connector(aiohttp.TCPConnector):
 
     def __init__(self, ssl_context: ssl.SSLContext | None) -> None:
         super().__init__(limit=0, keepalive_timeout=KEEPALIVE_SECONDS, ssl=ssl_context or True)
-        self._used: WeakSet[ResponseHandler] = WeakSet()
+        self._used: WeakKeyDictionary[ResponseHandler, select.poll | None] = WeakKeyDictionary()
 
     async def connect(
         self,
@@ -158,11 +169,16 @@ class _Connector(aiohttp.TCPConnector):
         while True:
             connection = await super().connect(req, traces, timeout)
             protocol = connection.protocol
-            if protocol not in self._used or not _has_news(connection.transport):
+            if protocol is None:
+                break
+            if protocol not in self._used:
+                self._used[protocol] = _watch_end(connection.transport)
+                break
+            poll = self._used[protocol]
+            # Only its end can be there on an idle connection, or garbage.
+            if poll is None or not poll.poll(0):
                 break
             connection.close()
-        if protocol is not None:
-            self._used.add(protocol)
         connection.add_callback(partial(_drop_unsent, connection))
         return connection
 
@@ -174,13 +190,13 @@ def _drop_unsent(connection: Connection) -> None:
         transport.abort()
 
 
-def _has_news(transport: asyncio.Transport | None) -> bool:
-    """Whether an idle connection can be read: only its end can be there, or garbage."""
+def _watch_end(transport: asyncio.Transport | None) -> "select.poll | None":
+    """What tells whether a connection can be read; None where the system has no such call."""
     if transport is None or not hasattr(select, "poll"):
-        return False
+        return None
     poll = select.poll()
     poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return bool(poll.poll(0))
+    return poll
 
 
 class _Watch:
@@ -248,6 +264,12 @@ class _Upload:
         if self.clock is not None:
             now = asyncio.get_running_loop().time()
             self.clock.reschedule(None if seconds is None else now + seconds)
+
+
+@lru_cache(maxsize=1024)
+def _url(url: str) -> URL:
+    """The URL as it is. Raises ValueError."""
+    return URL(url, encoded=True)
 
 
 @lru_cache

@@ -88,6 +88,15 @@ class Answer:
         """The rest of the body at once."""
         return b"".join([piece async for piece in self])
 
+    def take_whole(self) -> bytes | None:
+        """The body, when all of it is here."""
+        if not self._ended:
+            return None
+        kept = self._kept
+        whole = kept[0] if len(kept) == 1 else b"".join(kept)
+        kept.clear()
+        return whole
+
     async def aclose(self) -> None:
         """Let go; an upstream that is still answering is disconnected at once."""
         source = self._source

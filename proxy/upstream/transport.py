@@ -1,6 +1,7 @@
 """The seam to an upstream: a request of bytes goes out; status, raw headers, chunks come back."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -76,6 +77,13 @@ class Transport(Protocol):
         """Close the connections that the running event loop owns."""
 
 
+def take_whole(response: UpstreamResponse) -> bytes | None:
+    """The body, when a transport that can tell has all of it already; then it is read."""
+    take = getattr(response, "take_whole", None)
+    whole: bytes | None = take() if take is not None else None
+    return whole
+
+
 class Prepared:
     """A response made in this process, for transports without a socket."""
 
@@ -109,16 +117,23 @@ class PerLoop(Generic[T]):
     def __init__(self, opener: Callable[[], T]) -> None:
         self._open = opener
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+        self._latest: tuple[int, asyncio.AbstractEventLoop, T] | None = None
 
     def current(self) -> T:
+        latest = self._latest
+        # Asking for the running loop is a system call; a loop that runs in this thread is it.
+        if latest is not None and latest[0] == threading.get_ident() and latest[1].is_running():
+            return latest[2]
         loop = asyncio.get_running_loop()
         held = self._held.get(loop)
         if held is None:
             held = self._held[loop] = self._open()
+        self._latest = (threading.get_ident(), loop, held)
         return held
 
     def release(self) -> T | None:
         """Hand out the running loop's object for closing; the next `current` opens a new one."""
+        self._latest = None
         return self._held.pop(asyncio.get_running_loop(), None)
 
 

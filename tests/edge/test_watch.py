@@ -16,7 +16,7 @@ async def test_work_ends_when_the_client_leaves() -> None:
     client = Client()
     asyncio.get_running_loop().call_later(0.05, client.leave)
     began = time.monotonic()
-    with Watch(client.receive) as watch:
+    with Watch(client.receive, asyncio.get_running_loop()) as watch:
         watch.start()
         await asyncio.sleep(30)
     assert watch.gone
@@ -27,7 +27,7 @@ async def test_leaving_is_no_cancellation_of_the_caller() -> None:
     """After the block the task goes on as if it had never been cancelled."""
     client = Client()
     client.leave()
-    with Watch(client.receive) as watch:
+    with Watch(client.receive, asyncio.get_running_loop()) as watch:
         watch.start()
         await asyncio.sleep(30)
     async with asyncio.timeout(1):
@@ -43,7 +43,7 @@ async def test_quick_work_starts_no_task() -> None:
     async def receive() -> dict[str, object]:
         raise AssertionError("nobody should listen yet")
 
-    with Watch(receive) as watch:
+    with Watch(receive, asyncio.get_running_loop()) as watch:
         watch.start()
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)
@@ -53,7 +53,7 @@ async def test_quick_work_starts_no_task() -> None:
 async def test_leaving_after_the_work_changes_nothing() -> None:
     """Once the block is left nothing listens any more."""
     client = Client()
-    with Watch(client.receive) as watch:
+    with Watch(client.receive, asyncio.get_running_loop()) as watch:
         watch.start()
         await asyncio.sleep(0.3)
     client.leave()
@@ -65,7 +65,7 @@ async def test_foreign_cancellation_passes() -> None:
     """Cancellation by somebody else is not taken for the client's leaving."""
 
     async def work() -> None:
-        with Watch(Client().receive) as watch:
+        with Watch(Client().receive, asyncio.get_running_loop()) as watch:
             watch.start()
             await asyncio.sleep(30)
 
@@ -76,12 +76,15 @@ async def test_foreign_cancellation_passes() -> None:
 
 async def test_failures_pass() -> None:
     """An error of the work is the caller's to see."""
-    with pytest.raises(ValueError, match="broken"), Watch(Client().receive):
+    with (
+        pytest.raises(ValueError, match="broken"),
+        Watch(Client().receive, asyncio.get_running_loop()),
+    ):
         raise ValueError("broken")
 
 
 async def test_cut_upload_counts_as_leaving() -> None:
     """A client that leaves inside its own upload ends the block, too."""
-    with Watch(Client().receive) as watch:
+    with Watch(Client().receive, asyncio.get_running_loop()) as watch:
         raise ClientGone
     assert watch.gone
