@@ -24,13 +24,40 @@ REFERENCE = re.compile(r"\$(?:\$(?=\{)|\{(?P<name>[A-Za-z_]\w*)(?P<otherwise>:-[
 LOOPBACK = {"127.0.0.1", "localhost", "::1", "0.0.0.0"}  # noqa: S104 - compared, never bound
 
 
+Stamp = tuple[int, int, int]
+"""When a file was changed, its size and its number: another one means another content."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The configuration in force; `origins` has an entry for each value that is no default."""
+    """The configuration in force; `origins` has an entry for each value that is no default.
+
+    `stamp` is that of the file before it was read.
+    """
 
     settings: Settings
     origins: Mapping[str, str]
     path: Path | None
+    stamp: Stamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a process got its configuration from, to read it again.
+
+    A file that was found once must be there: that it is gone is a mistake, not a wish for defaults.
+    """
+
+    path: Path | None
+    flags: Mapping[Key, Entry]
+
+    def load(self, environ: Mapping[str, str]) -> Loaded:
+        """The configuration as it is now. Raises ConfigError."""
+        return load(self.path, environ, self.flags)
+
+    def look(self, environ: Mapping[str, str]) -> Stamp | None:
+        """The file's stamp now; None when there is no file."""
+        return read_stamp(self.path or find_file(environ))
 
 
 def load(
@@ -42,6 +69,7 @@ def load(
     Raises ConfigError with one line per problem.
     """
     path = path or find_file(environ)
+    stamp = read_stamp(path)
     entries = read_file(path) if path else {}
     entries = dict(expand(key, entry, environ) for key, entry in entries.items())
     entries = {
@@ -57,7 +85,7 @@ def load(
         raise ConfigError("\n".join(describe(error, entries))) from None
     refuse_loop(settings)
     origins = {name_key(key): entry.origin for key, entry in entries.items()}
-    return Loaded(settings, origins, path)
+    return Loaded(settings, origins, path, stamp)
 
 
 def find_file(environ: Mapping[str, str]) -> Path | None:
@@ -67,6 +95,15 @@ def find_file(environ: Mapping[str, str]) -> Path | None:
         return Path(named)
     here = Path("usher.yaml")
     return here if here.is_file() else None
+
+
+def read_stamp(path: Path | None) -> Stamp | None:
+    """A file's stamp; None when it is not there."""
+    try:
+        found = path.stat() if path else None
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else None
 
 
 def data_folder(environ: Mapping[str, str]) -> Path:

@@ -8,11 +8,12 @@ import msgspec
 import orjson
 import pytest
 
-from proxy.app import Gateway, build_gateway, open_ring
+from proxy.app import Gateway, build_gateway
 from proxy.errors import ConfigError
 from proxy.keys.issue import new_key, revoke_key
 from proxy.keys.key import GatewayKey, KeyPolicy, Limits
 from proxy.keys.keyfile import key_path
+from proxy.lasting import open_ring
 from proxy.settings import Settings
 from proxy.upstream.transport import Prepared
 from proxy.wire import JSONObject

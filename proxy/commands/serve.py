@@ -8,14 +8,15 @@ from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path
 
-from proxy.app import build_gateway, open_ring
+from proxy.app import build_gateway
 from proxy.commands.banner import Start, as_data, as_text
-from proxy.commands.workers import serve_many
-from proxy.config import data_folder, load
+from proxy.commands.workers import Work, serve_app, serve_many
+from proxy.config import Source, data_folder, load
 from proxy.configfile import Entry, Key
-from proxy.edge.server import Server
 from proxy.errors import ConfigError
+from proxy.lasting import open_ring
 from proxy.ledger.connect import check_ledger
+from proxy.reload import Followed
 from proxy.settings import Settings
 
 BACKLOG = 2048
@@ -44,8 +45,10 @@ class Flags:
 def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json: bool) -> None:
     """Serve until a signal stops it; what is said at the start goes to stdout with `as_json`."""
     forced: dict[Key, Entry] = {("log", "format"): Entry("json", "--json")} if as_json else {}
-    loaded = load(path, environ, flags.entries() | forced)
+    entries = flags.entries() | forced
+    loaded = load(path, environ, entries)
     settings, data = loaded.settings, data_folder(environ)
+    followed = Followed(Source(loaded.path, entries), loaded.stamp)
     keyed = not open_ring(settings, data).open
     refuse_open_address(settings, keyed=keyed)
     check_ledger(settings.ledger, data)
@@ -60,10 +63,10 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
 
     with listen(settings) as listener:
         if settings.server.workers > 1:
-            serve_many(settings, data, listener, announce)
+            serve_many(Work(settings, data, listener, followed), announce)
             return
-        gateway = build_gateway(settings, data)
-        Server(gateway.app, settings.server, gateway.gate, announce).run(sockets=[listener])
+        gateway = build_gateway(settings, data, followed=followed)
+        serve_app(gateway, settings.server, listener, announce)
 
 
 def listen(settings: Settings) -> socket.socket:

@@ -1,5 +1,8 @@
 """Settings come in; several processes serve one socket until a signal stops them all.
 
+Each follows the configuration by itself. The first process follows it too, for those that it
+starts later, and passes SIGHUP on.
+
 Each process has its own memory: parked rounds, prepared catalogues and metrics are not shared.
 That costs tokens now and then, never an answer.
 """
@@ -9,37 +12,47 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
-from proxy.app import build_gateway
-from proxy.edge.server import Server
-from proxy.errors import UsherError
-from proxy.settings import Settings
+from proxy.app import Gateway, build_gateway
+from proxy.edge.hangup import SIGHUP, Terminal
+from proxy.edge.server import Server as Listener
+from proxy.errors import ConfigError, UsherError
+from proxy.lasting import FIXED
+from proxy.reload import Followed, keep
+from proxy.settings import Server, Settings
 
 MAX_EARLY = 3
 """So many processes in a row may end before they serve, once others have served."""
+LOOK_SECONDS = 1.0
+"""How often the first process looks at the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What each process needs; once it serves, it sends its id and port through `ready`."""
+    """What each process needs."""
 
     settings: Settings
     data: Path
     listener: socket.socket
-    ready: Connection
+    followed: Followed | None = None
 
 
 class Crew:
-    """The processes; one that dies is replaced once one has served, unless a signal came."""
+    """The processes; one that dies is replaced once one has served, unless a signal came.
 
-    def __init__(self, work: Work, size: int) -> None:
+    Once a process serves, it sends its id and port through `ready`.
+    """
+
+    def __init__(self, work: Work, ready: Connection, size: int) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._work = work
+        self._ready = ready
+        self._terminal = Terminal()
         self._stopping = False
         self._served: set[int] = set()
         self._early = 0  # ends before serving, since the last one that served
@@ -52,10 +65,20 @@ class Crew:
             if member.is_alive():
                 member.terminate()
 
+    def hang_up(self, number: int, frame: FrameType | None) -> None:
+        """Pass SIGHUP on to those that serve; the others read the configuration now anyway."""
+        if self._terminal.gone:
+            self.stop(number, frame)
+            return
+        for member in self._hired:
+            if member.pid in self._served and member.is_alive():
+                os.kill(member.pid or 0, number)
+
     def watch(self, ready: Connection, announce: Callable[[int], None]) -> None:
         """Wait until the last one has ended; `announce` gets the port when the first one serves."""
         while self._hired:
-            wait([ready, *(member.sentinel for member in self._hired)])
+            wait([ready, *(member.sentinel for member in self._hired)], LOOK_SECONDS)
+            self._follow()
             while ready.poll():
                 process, port = ready.recv()
                 if not self._served:
@@ -76,29 +99,54 @@ class Crew:
             raise UsherError("a process ended before it served, so Usher stops")
         self._hired.append(self._hire())
 
+    def _follow(self) -> None:
+        """Keep the newest valid configuration for whoever is hired next."""
+        followed = self._work.followed
+        if followed is None or followed.source.look(os.environ) == followed.stamp:
+            return
+        try:
+            loaded = followed.source.load(os.environ)
+        except ConfigError:
+            return  # whoever serves says so
+        settings, _ = keep(FIXED, self._work.settings, loaded.settings)
+        source = replace(followed.source, path=loaded.path)
+        self._work = replace(
+            self._work,
+            settings=settings,
+            followed=replace(followed, source=source, stamp=loaded.stamp),
+        )
+
     def _hire(self) -> BaseProcess:
-        member = self._context.Process(target=serve_one, args=(self._work,))
+        member = self._context.Process(target=serve_one, args=(self._work, self._ready))
         member.start()
         return member
 
 
-def serve_many(
-    settings: Settings, data: Path, listener: socket.socket, announce: Callable[[int], None]
-) -> None:
+def serve_many(work: Work, announce: Callable[[int], None]) -> None:
     """Serve a socket with `server.workers` processes."""
     ready, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
     with ready, sender:
-        crew = Crew(Work(settings, data, listener, sender), settings.server.workers)
+        crew = Crew(work, sender, work.settings.server.workers)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, crew.stop)
+        if SIGHUP is not None:
+            signal.signal(SIGHUP, crew.hang_up)
         crew.watch(ready, announce)
 
 
-def serve_one(work: Work) -> None:
+def serve_one(work: Work, ready: Connection) -> None:
     """One process: its own gateway on the shared socket."""
-    gateway = build_gateway(work.settings, work.data)
+    gateway = build_gateway(work.settings, work.data, followed=work.followed)
 
     def report(port: int) -> None:
-        work.ready.send((os.getpid(), port))
+        ready.send((os.getpid(), port))
 
-    Server(gateway.app, work.settings.server, gateway.gate, report).run(sockets=[work.listener])
+    serve_app(gateway, work.settings.server, work.listener, report)
+
+
+def serve_app(
+    gateway: Gateway, settings: Server, listener: socket.socket, bound: Callable[[int], None]
+) -> None:
+    """Serve a gateway on a socket until a signal stops it."""
+    hangup = gateway.hangup
+    Listener(gateway.app, settings, gateway.gate, bound, hangup).run(sockets=[listener])

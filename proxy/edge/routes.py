@@ -34,7 +34,7 @@ class Extras:
 
 def build_routes(
     edge: Edge, chat: Chat, forward: Forward, extras: Extras | None = None
-) -> Starlette:
+) -> "Application":
     """The application: chat turns, operations, the extra routes, and everything else forwarded."""
     extras = extras or Extras()
     edge.metrics.in_flight.set_function(lambda: edge.gate.inside)
@@ -74,6 +74,11 @@ class Application(Starlette):
     """
 
     shortcut: ASGIApp | None = None
+
+    def adopt(self, other: "Application") -> None:
+        """Answer new requests as another application does; running ones end where they began."""
+        stack = other.build_middleware_stack()
+        self.shortcut, self.middleware_stack = other.shortcut, stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.shortcut is not None and scope["type"] == "http" and scope["method"] == "POST":

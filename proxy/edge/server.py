@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from proxy.edge.admit import Gate
+from proxy.edge.hangup import SIGHUP, Terminal
 from proxy.edge.protocol import Protocol
 from proxy.settings import Server as Settings
 
@@ -26,7 +27,8 @@ class Server(uvicorn.Server):
     """uvicorn, which first finishes what runs, and meanwhile still answers probes.
 
     The first signal turns `/readyz` and new requests to 503. The second one, or the end of
-    `drain_seconds`, cancels what still runs. `bound` is called with the port once it listens.
+    `drain_seconds`, cancels what still runs. `bound` is called with the port once it listens,
+    `hangup` with each SIGHUP, unless that means that the terminal is gone: then it stops.
     """
 
     def __init__(
@@ -35,12 +37,15 @@ class Server(uvicorn.Server):
         settings: Settings,
         gate: Gate,
         bound: Callable[[int], None] | None = None,
+        hangup: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(_configure(app, settings))
         logging.getLogger("uvicorn.error").addFilter(_is_news)
         self._settings = settings
         self._gate = gate
         self._bound = bound
+        self._hangup = hangup
+        self._terminal = Terminal()
         self._owns_process = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -58,11 +63,19 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        if self._owns_process and SIGHUP is not None:
+            self._loop.add_signal_handler(SIGHUP, self._hang_up, SIGHUP)
         await super().startup(sockets)
         if self._owns_process:
             settle_memory()
         if self._bound is not None:
             self._bound(self.port)
+
+    def _hang_up(self, number: int) -> None:
+        if self._terminal.gone:
+            self.handle_exit(number, None)
+        elif self._hangup is not None:
+            self._hangup()
 
     @property
     def port(self) -> int:

@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import structlog
+from structlog.typing import FilteringBoundLogger
 
 from proxy.errors import ConfigError
 from proxy.keys.key import GatewayKey, Proof, read_id
 from proxy.keys.keyfile import Keys, read_keys
-
-_log = structlog.get_logger(__name__)
+from proxy.observe.log import silent
+from proxy.observe.metrics import ReloadOutcome
 
 _NOBODY = Proof("", "0" * 64)
 """Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret."""
@@ -32,10 +32,14 @@ class KeyRing:
         *,
         check: Check = lambda keys: None,  # noqa: ARG005 - accepts all
         wall: Callable[[], float] = time.time,
+        log: FilteringBoundLogger | None = None,
+        count: Callable[[ReloadOutcome], None] | None = None,
     ) -> None:
         self._path = path
         self._check = check
         self._wall = wall
+        self._log = log or silent()
+        self._count = count or (lambda _: None)
         self._stamp: tuple[int, int, int] | None = None
         self._keys: Keys = ()
         self._by_id: dict[str, tuple[Proof, GatewayKey]] = {}
@@ -75,9 +79,11 @@ class KeyRing:
             self.load()
         except ConfigError as error:
             self._stamp = stamp
-            _log.error("keys_not_reloaded", reason=error.message)
+            self._count("failed")
+            self._log.error("keys_not_reloaded", reason=error.message)
             return False
-        _log.info("keys_reloaded", keys=len(self._keys))
+        self._count("ok")
+        self._log.info("keys_reloaded", keys=len(self._keys))
         return True
 
     async def watch(self, seconds: float) -> None:

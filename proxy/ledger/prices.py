@@ -41,10 +41,14 @@ class Prices:
     def __init__(
         self, operator: Sequence[Price] = (), load: Callable[[], PriceTable] = load_table
     ) -> None:
-        self._operator = [(price.model, operator_rates(price)) for price in operator]
-        self._operator_found: dict[str, Rates | None] = {}
         self._load = load
         self._table: PriceTable | None = None
+        self.adopt(operator)
+
+    def adopt(self, operator: Sequence[Price]) -> None:
+        """Take other prices of the operator's from now on."""
+        self._operator = [(price.model, operator_rates(price)) for price in operator]
+        self._operator_found: dict[str, Rates | None] = {}
 
     @property
     def loaded(self) -> bool:

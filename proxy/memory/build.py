@@ -27,7 +27,7 @@ def open_bank(settings: Settings, data: Path) -> Bank:
 def build_memory(settings: Settings, near: Near) -> Remembered:
     """The service of a turn, and the store behind it. Raises ConfigError."""
     assert near.judge is not None
-    bank = open_bank(settings, near.data)
+    bank = near.bank or open_bank(settings, near.data)
     parts = Parts(
         bank=bank,
         pinned=Pinned(near.store, settings.memory.refresh_seconds),

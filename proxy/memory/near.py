@@ -29,6 +29,7 @@ class Near:
     record: Callable[[Row], None]
     log: FilteringBoundLogger
     environ: Mapping[str, str]
+    bank: "Bank | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ Endpoint: TypeAlias = Literal["chat", "passthrough", "other"]
 ToolState: TypeAlias = Literal["kept", "deferred", "predicted", "discovered"]
 RoundOutcome: TypeAlias = Literal["found", "empty", "duplicate", "limit", "repaired", "failed"]
 PredictionOutcome: TypeAlias = Literal["hit", "unused", "miss"]
+ReloadOutcome: TypeAlias = Literal["ok", "failed"]
 
 Label = TypeVar("Label", bound=str)
 
@@ -76,6 +77,23 @@ class Metrics:
             "usher_event_loop_stall_seconds",
             "Times that the event loop was blocked for 10 ms or more.",
             _STALL,
+        )
+        self.config_reloads: Tally[ReloadOutcome] = self._tally(
+            "usher_config_reloads_total",
+            "Times that the configuration was read again.",
+            "outcome",
+            get_args(ReloadOutcome),
+        )
+        self.key_reloads: Tally[ReloadOutcome] = self._tally(
+            "usher_key_reloads_total",
+            "Times that the key file was read again.",
+            "outcome",
+            get_args(ReloadOutcome),
+        )
+        self.config_stale = Gauge(
+            "usher_config_stale",
+            "1 while the configuration on disk is refused and an older one is in force.",
+            registry=self.registry,
         )
         ProcessCollector(registry=self.registry)
 

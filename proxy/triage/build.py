@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-
 from proxy.errors import ConfigError
 from proxy.judge.ask import Judge
 from proxy.judge.native import json_headers
@@ -33,7 +31,7 @@ class History:
     ways: Mapping[str, Transport]
     record: Callable[[Row], None]
     spawn: Callable[[Coroutine[Any, Any, None]], object]
-    registry: CollectorRegistry
+    tally: TriageTally
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -45,7 +43,7 @@ def build_triage(settings: Settings, near: History) -> Conduct:
         Plans(near.store),
         Plans(near.store, "shadow"),
         Planner(own, staff),
-        TriageTally(near.registry),
+        near.tally,
         near.spawn,
     )
     return Conduct(own, settings.limits, parts)

@@ -6,23 +6,16 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 import psutil
 import pytest
 
-from proxy.commands.workers import serve_many
+from proxy.commands.workers import Work, serve_many
 from proxy.errors import UsherError
 from proxy.settings import Ledger, Settings
-from tests.commands.conftest import Launch, Running
-
-
-def workers_of(running: Running) -> list[psutil.Process]:
-    """The processes that serve, without Python's own resource tracker."""
-    children = psutil.Process(running.process.pid).children()
-    return [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+from tests.commands.conftest import Launch, Running, eventually, workers_of
 
 
 def alive(running: Running) -> bool:
@@ -49,23 +42,21 @@ def test_one_that_is_killed_is_replaced(launch: Launch) -> None:
     os.kill(before[0].pid, signal.SIGKILL)
     before[0].wait(60)
     assert alive(running)
-    deadline = time.monotonic() + 60
-    while len(set(workers_of(running)) - {before[0]}) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(workers_of(running)) == 2
+    eventually(lambda: len(set(workers_of(running)) - {before[0]}) == 2)
 
 
 def test_what_cannot_start_is_not_tried_for_ever(tmp_path: Path) -> None:
     """When the processes end before any has served, Usher says so in one line and ends."""
     (tmp_path / "file").touch()
     settings = Settings(ledger=Ledger(url=f"sqlite:///{tmp_path}/file/usher.db"))
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         pytest.raises(UsherError, match="a process ended before it served, so Usher stops"),
     ):
-        serve_many(settings, tmp_path, listener, print)
-    for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+        serve_many(Work(settings, tmp_path, listener), print)
+    for number, handler in zip(numbers, before, strict=True):
         signal.signal(number, handler)
 
 

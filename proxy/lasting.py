@@ -1,0 +1,229 @@
+"""Settings come in; what a gateway keeps while they change goes out: books, keys, connections.
+
+Everything else is built anew by `proxy/app.py` when the configuration changes.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structlog.typing import FilteringBoundLogger
+
+from proxy.background import Background
+from proxy.edge.admit import Gate
+from proxy.judge.embedded import Model
+from proxy.judge.fused import GATE_MODEL
+from proxy.keys.budget import month_start
+from proxy.keys.keyfile import key_path
+from proxy.keys.limiter import Limiter, check_workers
+from proxy.keys.ring import KeyRing
+from proxy.ledger.priced import Listeners, PricedLedger, make_ledger
+from proxy.ledger.prices import Prices
+from proxy.ledger.spans import call_span, turn_span
+from proxy.ledger.tally import Tally
+from proxy.memory.gate.model import load_gate
+from proxy.observe.log import configure
+from proxy.observe.metrics import Metrics
+from proxy.observe.trace import NoTracer, Tracer, open_tracer
+from proxy.settings import Settings
+from proxy.state.memory import MemoryStore
+from proxy.tools.lessons import Lessons
+from proxy.tools.semantic import Semantic, has_semantic
+from proxy.triage.tally import TriageTally
+from proxy.upstream.transport import Transport
+from proxy.ways import make_ways
+
+if TYPE_CHECKING:  # SQLAlchemy: 0.3 s and 25 MB, only where memory is on
+    from proxy.memory.bank import Bank
+
+FIXED = (
+    "server.host",
+    "server.port",
+    "server.workers",
+    "server.drain_seconds",
+    "server.insecure",
+    "upstream.transport",
+    "prediction.ranker",
+    "memory.url",
+    "memory.token_limit",
+    "ledger",
+    "keys",
+    "state",
+    "log",
+    "tracing",
+)
+"""Settings and sections that what lasts was made with: a change of them needs a restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """What begins and ends with the process; `settings` are those of its start."""
+
+    settings: Settings
+    data: Path
+    ways: Mapping[str, Transport]
+    prices: Prices
+    ledger: PricedLedger
+    limiter: Limiter
+    ring: KeyRing
+    gate: Gate
+    metrics: Metrics
+    triaged: TriageTally
+    tracer: Tracer
+    log: FilteringBoundLogger
+    background: Background
+    semantic: Semantic | None
+    lessons: Lessons
+    store: MemoryStore
+    models: Mapping[str, Model]
+    bank: "Bank | None"
+
+    @property
+    def fixed(self) -> Sequence[str]:
+        """What cannot change; memory is only switched on by a start, which opens its database."""
+        return FIXED if self.bank is not None else (*FIXED, "memory.mode")
+
+
+def open_lasting(
+    settings: Settings,
+    data: Path,
+    transports: Mapping[str, Transport] | None = None,
+    heard: Listeners | None = None,
+) -> Lasting:
+    """The parts, not yet started. Raises ConfigError for settings that cannot work.
+
+    `transports` replaces the ways to an upstream by kind of target; `heard` is told of every row.
+    """
+    metrics, log = Metrics(), configure(settings.log)
+    limiter, tracer = Limiter(), open_tracer(enabled=settings.tracing.enabled)
+    prices = Prices(settings.prices)
+    tally = Tally(lambda: ledger.health)
+    ledger = make_ledger(
+        settings.ledger, data, prices, _make_listeners(limiter, tally, tracer, heard)
+    )
+    metrics.registry.register(tally)
+    return Lasting(
+        settings=settings,
+        data=data,
+        ways={**make_ways(settings), **(transports or {})},
+        prices=prices,
+        ledger=ledger,
+        limiter=limiter,
+        ring=open_ring(settings, data, log, metrics),
+        gate=Gate(),
+        metrics=metrics,
+        triaged=TriageTally(metrics.registry),
+        tracer=tracer,
+        log=log,
+        background=Background(log),
+        semantic=_make_semantic(settings, data, log),
+        lessons=Lessons(),
+        store=MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds),
+        models=_make_gate(settings, log),
+        bank=_open_bank(settings, data),
+    )
+
+
+@asynccontextmanager
+async def live(
+    parts: Lasting, further: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
+) -> AsyncIterator[None]:
+    """Start the parts, run their watches and `further` ones, and end everything in order."""
+    await parts.ledger.start()
+    if parts.bank is not None:
+        await parts.bank.start()
+    await _restore_budgets(parts)
+    async with asyncio.TaskGroup() as group:
+        refresh = parts.settings.keys.refresh_seconds
+        watches = [
+            group.create_task(watch)
+            for watch in (
+                parts.metrics.watch_loop(),
+                parts.ring.watch(refresh),
+                *(begin() for begin in further),
+            )
+        ]
+        yield
+        for watch in watches:
+            watch.cancel()
+    await parts.background.drain(parts.settings.server.drain_seconds)
+    if parts.bank is not None:
+        await parts.bank.aclose()
+    if parts.semantic is not None:
+        await asyncio.to_thread(parts.semantic.close)
+    for transport in parts.ways.values():
+        with suppress(OSError):
+            await transport.aclose()
+    await parts.ledger.aclose()
+    await asyncio.to_thread(parts.tracer.close)
+
+
+def open_ring(
+    settings: Settings,
+    data: Path,
+    log: FilteringBoundLogger | None = None,
+    metrics: Metrics | None = None,
+) -> KeyRing:
+    """The gateway keys, read once. Raises ConfigError for a broken file or limits that can't hold.
+
+    Limits are counted per process, so keys with limits need a single worker.
+    """
+    workers = settings.server.workers
+    ring = KeyRing(
+        key_path(settings.keys.file, data),
+        check=lambda keys: check_workers(workers, keys),
+        log=log,
+        count=metrics.key_reloads.add if metrics else None,
+    )
+    ring.load()
+    return ring
+
+
+async def _restore_budgets(parts: Lasting) -> None:
+    """A restart refills no budget; without budgets the ledger need not be asked."""
+    limits = [key.limits for key in parts.ring.keys]
+    if any(limit.budget_day is not None or limit.budget_month is not None for limit in limits):
+        parts.limiter.restore(await parts.ledger.spent(month_start(time.time())))
+
+
+def _make_listeners(
+    limiter: Limiter, tally: Tally, tracer: Tracer, heard: Listeners | None
+) -> Listeners:
+    further = heard or Listeners()
+    spans = isinstance(tracer, NoTracer)
+    return Listeners(
+        calls=(
+            limiter.charge,
+            tally.count,
+            *(() if spans else (lambda row: tracer.emit(call_span(row)),)),
+            *further.calls,
+        ),
+        turns=(*(() if spans else (lambda turn: tracer.emit(turn_span(turn)),)), *further.turns),
+    )
+
+
+def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) -> Semantic | None:
+    """The ranker by meaning, when it is wanted and its extra is installed."""
+    if settings.prediction.ranker == "lexical" or not has_semantic():
+        return None
+    return Semantic(data / "vectors", lambda reason: log.warning("semantic_off", reason=reason))
+
+
+def _make_gate(settings: Settings, log: FilteringBoundLogger) -> Mapping[str, Model]:
+    """The built-in answer to whether something is to be remembered."""
+    if settings.memory.mode == "off":
+        return {}
+    return {GATE_MODEL: load_gate(lambda reason: log.warning("gate_lexical", reason=reason))}
+
+
+def _open_bank(settings: Settings, data: Path) -> "Bank | None":
+    """Where memories are, when memory is on: only then is its store's library loaded."""
+    if settings.memory.mode == "off":
+        return None
+    from proxy.memory.build import open_bank  # noqa: PLC0415 - SQLAlchemy: 0.3 s, 25 MB
+
+    return open_bank(settings, data)

@@ -1,0 +1,44 @@
+"""What lasts is opened once and ended in order; what it was made with cannot change."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from proxy.lasting import FIXED, live, open_lasting
+from proxy.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+def test_every_fixed_name_is_a_setting() -> None:
+    """A section, or one of its settings."""
+    for name in FIXED:
+        section, _, key = name.partition(".")
+        assert section in Settings.model_fields
+        assert not key or key in type(getattr(Settings(), section)).model_fields
+
+
+@pytest.mark.parametrize(("mode", "fixed"), [("off", True), ("on", False)])
+def test_memory_is_switched_on_by_a_start(tmp_path: Path, mode: str, *, fixed: bool) -> None:
+    """Its database is opened then; where it is open, memory can be switched off and on again."""
+    settings = Settings.model_validate({"memory": {"mode": mode}})
+    assert ("memory.mode" in open_lasting(settings, tmp_path).fixed) is fixed
+
+
+async def test_everything_ends(tmp_path: Path) -> None:
+    """A watch of somebody else's runs as long as the rest, and nothing is left running."""
+    ended: list[str] = []
+
+    async def watch() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("watch")
+
+    lasting = open_lasting(Settings(), tmp_path)
+    async with live(lasting, [watch]):
+        await asyncio.sleep(0)
+        assert not ended
+    assert ended == ["watch"]
+    assert len(lasting.background) == 0
