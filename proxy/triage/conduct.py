@@ -8,14 +8,14 @@ from proxy.ledger.usage import Tokens
 from proxy.triage.cap import Cap
 from proxy.triage.emergency import plan_emergency
 from proxy.triage.hear import Heard
+from proxy.triage.history import Histories
 from proxy.triage.plan import Plan, Sent
 from proxy.triage.planner import Planner
-from proxy.triage.recall import choose_name
 from proxy.triage.scope import is_compaction, reason_to_leave, reason_to_pass
 from proxy.triage.session import Mode, Prefixes, Scene, Session
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
-from proxy.triage.units import Conversation, Facts, read_conversation
+from proxy.triage.units import Conversation
 from proxy.triage_settings import Limits, Triage
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSON
@@ -46,7 +46,7 @@ class Conduct:
     def __init__(self, settings: Triage, limits: Limits, parts: Parts) -> None:
         self._settings = settings
         self._parts = parts
-        self._facts = Facts()
+        self._histories = Histories()
         self._prefixes = Prefixes()
         most = limits.max_tool_result_chars
         self._cap = None if most is None else Cap(most)
@@ -74,20 +74,19 @@ class Conduct:
             return Passed(reason)
         raw = scene.envelope.raw("messages") or memoryview(b"")
         tenant = scene.caller.tenant
-        conversation = read_conversation(raw, self._facts, tenant, scene.user)
+        conversation = self._histories.read(raw, tenant, scene.user)
         if conversation is None:
             return Passed("malformed")
         reason = reason_to_leave(conversation)
         if reason is not None:
             return Passed(reason)
-        tools = scene.envelope.raw("tools")
         session = Session(
             scene,
             conversation,
             self,
             self._prefixes,
             cap=self._cap,
-            recall_name=choose_name(tools) if self._settings.recall else None,
+            recalls=self._settings.recall,
             recall_chars=self._settings.recall_chars,
             compaction=is_compaction(conversation),
         )

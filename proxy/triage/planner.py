@@ -172,9 +172,9 @@ class Planner:
 
     def _measure(self, session: Session, base: Plan, new: Mapping[str, Act], used: int) -> Change:
         """The change against what was sent; the recall tool, once it appears, moves everything."""
-        before = session.stitch(base.acts).body
+        before = bytes(session.stitch(base.acts).body)
         first = not base.acts and session.recall_name is not None
-        after = session.stitch({**base.acts, **new}).body
+        after = bytes(session.stitch({**base.acts, **new}).body)
         return measure(before, after, used, whole=first)
 
     def _plan(

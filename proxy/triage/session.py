@@ -14,7 +14,7 @@ from proxy.plan.weave import Edit, weave_messages
 from proxy.triage.cap import Cap
 from proxy.triage.cost import tokens_of
 from proxy.triage.plan import Act, Plan, Sent, count_acts
-from proxy.triage.recall import Recall, has_recall
+from proxy.triage.recall import Recall, choose_name, has_recall
 from proxy.triage.render import Cut, Style, render_cuts
 from proxy.triage.stitch import UNEDITED, Prefix, Seams, Stitched, finish_prefix, stitch
 from proxy.triage.units import Conversation
@@ -106,13 +106,22 @@ class Session:
     states: Mapping[bytes, str] = field(default_factory=dict)
     previous: Sent | None = None
     cap: Cap | None = None
-    recall_name: str | None = None
+    recalls: bool = False
     recall_chars: int = 16_000
     compaction: bool = False
     layout: Layout = field(default_factory=Layout)
     stitched: Stitched | None = None
     shown_id: str | None = None
     _sent: bool = False
+    _names: tuple[str | None] | None = None
+
+    @property
+    def recall_name(self) -> str | None:
+        """What the tool is called that returns things; None where there can be none."""
+        if self._names is None:
+            tools = self.scene.envelope.raw("tools") if self.recalls else None
+            self._names = (choose_name(tools),)
+        return self._names[0]
 
     @property
     def raw(self) -> memoryview:
@@ -122,13 +131,14 @@ class Session:
     @property
     def recallable(self) -> bool:
         """Whether anything is taken out that a tool could bring back."""
-        if self.recall_name is None:
+        edits = bool(self.acts) and self.scene.mode == "on"
+        if self.compaction or not (edits or self.cap) or self.recall_name is None:
             return False
-        if self.acts and self.scene.mode == "on" and not self.compaction:
-            return True
-        if self.cap is None or self.compaction:
-            return False
-        return next(iter(self.cap.cuts(self.conversation, (), None)), None) is not None
+        return edits or self._caps_something()
+
+    def _caps_something(self) -> bool:
+        cuts = () if self.cap is None else self.cap.cuts(self.conversation, (), None)
+        return next(iter(cuts), None) is not None
 
     def recall(self) -> Recall | None:
         """The tool for it."""
@@ -138,13 +148,16 @@ class Session:
 
     def weave(self, layout: Layout) -> bytes:
         """The array that goes up."""
+        return bytes(self._weave(layout).body)
+
+    def _weave(self, layout: Layout) -> Stitched:
         self.layout = layout
         if self.scene.mode == "observe" and self.cap is None:
             body = weave_messages(self.raw, layout.edits)
-            self.stitched = Stitched(body, UNEDITED, UNEDITED)
+            self.stitched = Stitched(body, UNEDITED, UNEDITED, edited=bool(layout.edits))
         else:
             self.stitched = self.stitch({} if self.scene.mode == "observe" else self.acts)
-        return self.stitched.body
+        return self.stitched
 
     def stitch(self, acts: Mapping[str, Act]) -> Stitched:
         """The array as it is with these acts."""
@@ -211,10 +224,10 @@ class Session:
 
     def changes(self) -> dict[str, bytes | None]:
         """What is edited in a body that is otherwise passed on."""
-        body = self.weave(Layout())
+        stitched = self._weave(Layout())
         changes: dict[str, bytes | None] = {}
-        if body != self.raw:
-            changes["messages"] = body
+        if stitched.edited:
+            changes["messages"] = bytes(stitched.body)
         if self.hides_usage:
             options = self.scene.envelope.get("stream_options")
             wanted = options if isinstance(options, dict) else {}

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 import orjson
 import xxhash
 
 from proxy.plan.weave import Edit
+from proxy.triage.array import Array, Item
 from proxy.triage.render import Cut
 from proxy.triage.signed import is_signed, strip_signed
 from proxy.triage.units import Conversation
@@ -20,13 +20,15 @@ UNEDITED = ""
 class Stitched:
     """A whole `messages` array. `state` names the edits in it; equal states, equal prefixes.
 
-    `earlier` is the state at the end of the request before this one.
+    `earlier` is the state at the end of the request before this one. Without anything `edited` the
+    bytes are the client's.
     """
 
-    body: bytes
+    body: bytes | memoryview
     state: str
     earlier: str
     stripped: int = 0
+    edited: bool = True
 
 
 @dataclass(slots=True)
@@ -83,16 +85,19 @@ def stitch(
 
     What a `known` beginning covers is taken from it.
     """
+    signed = conversation.chain.signed
+    if known is None and not (seams.cuts or seams.edits or signed):
+        return Stitched(raw, UNEDITED, UNEDITED, edited=False)
     start = known.stop if known is not None else 0
     count = len(conversation.items)
     begun = known.state if known is not None else UNEDITED
     walk = _walk(conversation, seams, range(start, count), begun)
     if known is None and not walk.pieces:
-        return Stitched(bytes(raw), walk.state, walk.earlier)
+        return Stitched(raw, walk.state, walk.earlier, edited=False)
     items = conversation.items
-    front: list[bytes | msgspec.Raw] = []
+    front: list[bytes | Item] = []
     if known is not None:
-        front = [*items[: known.lead], *([known.body] if known.body else ())]
+        front = [*items.span(0, known.lead), *([known.body] if known.body else ())]
     body = b",".join([*front, *_lay(items, walk.pieces, start, count)])
     return Stitched(b"[" + body + b"]", walk.state, walk.earlier, walk.stripped)
 
@@ -116,7 +121,7 @@ class _Walk:
     state: str
     earlier: str
     stripped: int = 0
-    pieces: dict[int, Sequence[bytes | msgspec.Raw]] = field(default_factory=dict)
+    pieces: dict[int, Sequence[bytes | Item]] = field(default_factory=dict)
 
 
 def _walk(conversation: Conversation, seams: Seams, stretch: range, begun: str) -> _Walk:
@@ -159,7 +164,7 @@ def _is_stale(conversation: Conversation, position: int, seams: Seams, state: st
     return hidden and state != UNEDITED
 
 
-def _render(item: msgspec.Raw, edit: Edit | None, *, strip: bool) -> Sequence[bytes | msgspec.Raw]:
+def _render(item: Item, edit: Edit | None, *, strip: bool) -> Sequence[bytes | Item]:
     if edit is None:
         return (orjson.dumps(strip_signed(orjson.loads(memoryview(item)))),) if strip else (item,)
     own = edit.message
@@ -175,19 +180,13 @@ def _dump(message: JSONObject, *, strip: bool) -> bytes:
 
 
 def _lay(
-    items: Sequence[msgspec.Raw],
-    pieces: Mapping[int, Sequence[bytes | msgspec.Raw]],
-    start: int,
-    stop: int,
-) -> list[bytes | msgspec.Raw]:
+    items: Array, pieces: Mapping[int, Sequence[bytes | Item]], start: int, stop: int
+) -> list[bytes | Item]:
     """The items of a stretch, the edited ones as their pieces."""
-    if not pieces:
-        return [*items[start:stop]]
-    laid: list[bytes | msgspec.Raw] = []
-    for position in range(start, stop):
-        piece = pieces.get(position)
-        if piece is None:
-            laid.append(items[position])
-        else:
-            laid.extend(piece)
+    laid: list[bytes | Item] = []
+    for position in sorted(pieces):
+        laid.extend(items.span(start, position))
+        laid.extend(pieces[position])
+        start = position + 1
+    laid.extend(items.span(start, stop))
     return laid

@@ -11,6 +11,8 @@ from proxy.triage.units import Conversation
 from proxy.wire import JSON, JSONObject
 
 _MOST_DECODED = 512
+_FIRST_LOOK = 8
+"""Places that are looked up at once, the newest first: a plan is rarely far back. Then more."""
 
 
 class Plans:
@@ -29,12 +31,15 @@ class Plans:
         names = conversation.chain.names
         if not names or await self._store.get(tenant, f"{self._space}:root:{names[0]}") is None:
             return None
-        keys = [f"{self._space}:{name}" for name in names]
-        found = await self._store.get_many(tenant, keys)
-        for key in reversed(keys):
-            plan = self._decode(found[key]) if key in found else None
+        stop, size = len(names), _FIRST_LOOK
+        while stop > 0:
+            keys = [f"{self._space}:{name}" for name in reversed(names[max(0, stop - size) : stop])]
+            found = await self._store.get_many(tenant, keys)
+            plans = (self._decode(found[key]) for key in keys if key in found)
+            plan = next((plan for plan in plans if plan is not None), None)
             if plan is not None:
                 return plan
+            stop, size = stop - size, size * 4
         return None
 
     async def get(self, tenant: str, anchor: str) -> Plan | None:

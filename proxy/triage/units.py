@@ -1,21 +1,18 @@
-"""A raw message array comes in; units with chain hashes, equal for equal histories, go out."""
+"""Facts of messages come in; units with chain hashes, equal for equal histories, go out."""
 
-from collections import OrderedDict
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 import msgspec
 import orjson
 import xxhash
 
-from proxy.triage.canon import Fact, read_fact
+from proxy.triage.array import Array
+from proxy.triage.canon import Fact
 from proxy.wire import JSONObject
 
 Kind: TypeAlias = Literal["head", "step", "reply"]
-
-_T = TypeVar("_T")
-_MOST_TRIES = 8
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):
@@ -42,19 +39,27 @@ class Chain(msgspec.Struct, frozen=True):
     state of its own in here.
     """
 
-    links: Sequence[bytes] = ()
-    units: Sequence[Unit] = ()
-    heads: Sequence[int] = ()
-    names: Sequence[str] = ()
+    links: list[bytes] = []
+    units: list[Unit] = []
+    heads: list[int] = []
+    names: list[str] = []
     turns: int = 0
-    signed: Sequence[int] = ()
+    signed: list[int] = []
     sealed: bool = False
+
+
+class Start(msgspec.Struct, frozen=True, gc=False):
+    """The beginning of a chain: so many units, which end in front of a position."""
+
+    chain: Chain = Chain()
+    units: int = 0
+    position: int = 0
 
 
 class Conversation(msgspec.Struct, frozen=True):
     """The messages of a request. `digests` has 16 bytes for each, `lead` are system messages."""
 
-    items: Sequence[msgspec.Raw]
+    items: Array
     facts: Sequence[Fact]
     digests: bytes
     lead: int
@@ -99,96 +104,28 @@ class Conversation(msgspec.Struct, frozen=True):
         return xxhash.xxh3_128_digest(self.digests[16 * self.lead : 16 * stop])
 
 
-class Facts:
-    """Facts of messages by their bytes, and chains by those of whole histories.
+def start_of(chain: Chain, within: int) -> Start | None:
+    """The longest beginning of whole units that so many messages decide; None without one.
 
-    A client sends every old message again and again. The tenant seeds the keys, so nobody can find
-    out what another one has sent.
+    A unit ends where another begins, so the last that is seen to begin is not in.
     """
-
-    def __init__(self, most: int = 16_384, most_chains: int = 512) -> None:
-        self._most = most
-        self._most_chains = most_chains
-        self._known: OrderedDict[bytes, Fact] = OrderedDict()
-        self._chains: OrderedDict[bytes, Chain] = OrderedDict()
-
-    def read(self, items: Sequence[msgspec.Raw], tenant: str) -> tuple[list[Fact], bytes] | None:
-        """A fact per message, and the digests of all; None when one of them is no message."""
-        seed = xxhash.xxh3_64_intdigest(tenant.encode())
-        digest = xxhash.xxh3_128_digest
-        keys = [digest(item, seed) for item in items]
-        facts = [fact for fact in map(self._known.get, keys) if fact is not None]
-        if len(facts) < len(keys):
-            facts = []
-            for key, item in zip(keys, items, strict=True):
-                fact = self._known.get(key) or read_fact(bytes(item))
-                if fact is None:
-                    return None
-                _keep(self._known, key, fact, self._most)
-                facts.append(fact)
-        return facts, b"".join(keys)
-
-    def find(self, conversation: Conversation, user: bytes) -> Chain:
-        """The chain of the longest known beginning that was a whole request; maybe an empty one."""
-        facts = conversation.facts
-        tries = 0
-        for position in range(len(facts) - 1, -1, -1):
-            last = position == len(facts) - 1 or facts[position + 1].role == "assistant"
-            if last and facts[position].role in {"user", "tool"}:
-                chain = self._chains.get(_name(conversation, position + 1, user))
-                tries += 1
-                if chain is not None or tries == _MOST_TRIES:
-                    return chain or Chain()
-        return Chain()
-
-    def keep(self, conversation: Conversation, user: bytes) -> None:
-        """Remembers the chain of a whole request."""
-        name = _name(conversation, len(conversation.items), user)
-        _keep(self._chains, name, conversation.chain, self._most_chains)
-
-
-def read_conversation(
-    raw: bytes | memoryview, facts: Facts, tenant: str, user: str | None
-) -> Conversation | None:
-    """The conversation in a `messages` value; None when it is none that we understand."""
-    try:
-        items = _ITEMS.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+    units = bisect_right(chain.units, within - 1, key=lambda unit: unit.positions[0]) - 1
+    if units < 1 or chain.sealed:
         return None
-    known = facts.read(items, tenant)
-    if known is None:
-        return None
-    found, digests = known
-    lead = next((p for p, fact in enumerate(found) if fact.role != "system"), len(found))
-    bare = Conversation(items, found, digests, lead, Chain())
-    who = (user or "").encode()
-    chain = link_messages(found, who, facts.find(bare, who))
-    conversation = Conversation(items, found, digests, lead, chain)
-    facts.keep(conversation, who)
-    return conversation
+    return Start(chain, units, chain.units[units].positions[0])
 
 
-def _name(conversation: Conversation, stop: int, user: bytes) -> bytes:
-    return conversation.fingerprint(stop) + b"%d " % conversation.lead + user
-
-
-def _keep(book: OrderedDict[bytes, _T], key: bytes, value: _T, most: int) -> None:
-    book[key] = value
-    if len(book) > most:
-        book.popitem(last=False)
-
-
-def link_messages(facts: Sequence[Fact], user: bytes, known: Chain) -> Chain:
+def link_messages(facts: Sequence[Fact], user: bytes, known: Start) -> Chain:
     """Units and hashes. System messages belong to no unit: applications put dates there.
 
-    `known` is the chain of a beginning; its last unit may have grown, so that is read again.
+    What is `known` is not read again.
     """
-    units = list(known.units[:-1])
-    position = known.units[-1].positions[0] if known.units else 0
-    links = list(known.links[:position])
-    heads = [head for head in known.heads if head < position]
-    names = known.names[: len(heads)]
-    signed = [place for place in known.signed if place < position]
+    chain, position = known.chain, known.position
+    units = chain.units[: known.units]
+    links = chain.links[:position]
+    heads = chain.heads[: bisect_left(chain.heads, position)]
+    names = chain.names[: len(heads)]
+    signed = chain.signed[: bisect_left(chain.signed, position)]
     begun = position
     link = links[-1] if links else xxhash.xxh3_128_digest(user)
     builder = _Builder(units)
@@ -217,7 +154,7 @@ def link_messages(facts: Sequence[Fact], user: bytes, known: Chain) -> Chain:
         [*names, *(links[head].hex() for head in heads[len(names) :])],
         builder.turn,
         [*signed, *(begun + place for place, fact in enumerate(fresh) if fact.seals)],
-        known.sealed or any(fact.sealed for fact in fresh),
+        any(fact.sealed for fact in fresh),
     )
 
 

@@ -17,12 +17,13 @@ from proxy.state.memory import MemoryStore
 from proxy.triage.candidates import Candidate
 from proxy.triage.conduct import Conduct, Parts
 from proxy.triage.decide import Action, Decider, Ruled, Ruling
+from proxy.triage.history import Histories
 from proxy.triage.plan import Act
 from proxy.triage.planner import Planner, Staff
 from proxy.triage.session import Layout, Mode, Scene, Session
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
-from proxy.triage.units import Conversation, Facts, read_conversation
+from proxy.triage.units import Conversation
 from proxy.triage.writer import Writer
 from proxy.triage_settings import Limits, Triage
 from proxy.upstream.transport import Prepared
@@ -59,7 +60,7 @@ def step(number: int, result: str = "found", calls: int = 1, **more: JSON) -> li
 
 def converse(messages: Sequence[JSONObject], who: str | None = None) -> Conversation:
     """The units of these messages."""
-    found = read_conversation(orjson.dumps(messages), Facts(), "default", who)
+    found = Histories(seed=1).read(orjson.dumps(messages), "default", who)
     assert found is not None
     return found
 

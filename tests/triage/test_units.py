@@ -1,9 +1,7 @@
 """Units and hashes: what makes two histories the same one."""
 
-import orjson
 import pytest
 
-from proxy.triage.units import Facts, read_conversation
 from proxy.wire import JSONObject
 from tests.triage.talk import converse, said, step, user
 
@@ -85,23 +83,6 @@ def test_a_pictures_query_expires() -> None:
 def test_users_are_apart() -> None:
     """The same words of another user are another history."""
     assert converse([user("One")], "ann").head != converse([user("One")], "bob").head
-
-
-def test_what_is_known_is_not_read_again() -> None:
-    """A longer history of the same conversation has the same units as one read afresh."""
-    facts = Facts()
-    messages = [user("One"), *step(1, calls=2), said("Done."), user("Two")]
-    longer = [*messages, *step(2), *step(3), said("Well."), user("Three")]
-    for history in (messages, longer, [*longer[:-1], user("Other")], messages):
-        known = read_conversation(orjson.dumps(history), facts, "default", None)
-        assert known is not None
-        assert known.chain == converse(history).chain
-
-
-@pytest.mark.parametrize("raw", [b"null", b"[1]", b'[{"content":"x"}]', b"{}"])
-def test_what_is_no_conversation_is_left(raw: bytes) -> None:
-    """Nothing is guessed about malformed messages."""
-    assert read_conversation(raw, Facts(), "default", None) is None
 
 
 def test_unanswered_calls_and_stray_results_are_never_complete() -> None:
