@@ -10,7 +10,7 @@ from proxy.app import Gateway, build_gateway
 from proxy.errors import ConfigError
 from proxy.settings import Settings
 from proxy.tools.catalog import digest_tools
-from proxy.wire import JSONObject
+from proxy.wire import JSON, JSONObject
 from tests.edge.driver import CHAT, ask
 from tests.fakes.transport import FakeTransport
 from tests.turns import completion, request
@@ -25,7 +25,7 @@ _TREE: JSONObject = {
 }
 
 
-def _settings(**sections: JSONObject) -> Settings:
+def _settings(**sections: JSON) -> Settings:
     return Settings.model_validate({**_TREE, **sections})
 
 
@@ -38,7 +38,9 @@ async def _tools(gateway: Gateway, transport: FakeTransport) -> Sequence[str]:
     """The names of the tools that the upstream gets for a request with tools."""
     headers = [("content-type", "application/json")]
     assert (await ask(gateway.app, "POST", CHAT, orjson.dumps(request()), headers)).status == 200
-    sent = orjson.loads(transport.sent[-1].body)
+    body = transport.sent[-1].body
+    assert isinstance(body, bytes)
+    sent = orjson.loads(body)
     return [tool["function"]["name"] for tool in sent["tools"]]
 
 

@@ -9,6 +9,7 @@ from proxy.edge.body import decode_body, read_body
 from proxy.edge.exchange import Edge, Exchange
 from proxy.observe.metrics import Endpoint as Kind
 from proxy.plan.exchange import Reply
+from proxy.wire import Headers
 
 CHARS_PER_TOKEN = 4
 """How a body's tokens are guessed, for limits of tokens, until its answer reports them."""
@@ -37,7 +38,9 @@ class Endpoint:
         if head.encoding:
             body = await decode_body(body, head.encoding, cap)
             headers = [pair for pair in headers if pair[0] != b"content-encoding"]
-        told = self._edge.admit(exchange, caller, len(body) // CHARS_PER_TOKEN)
+        told: Headers = []
+        if caller.grant is not None:
+            told = await self._edge.admit(exchange, caller, len(body) // CHARS_PER_TOKEN)
         reply = await self._answer(
             Asked(
                 method=scope["method"],

@@ -16,7 +16,7 @@ from proxy.edge.head import Head, read_head
 from proxy.edge.respond import Response
 from proxy.edge.watch import ClientGone, Watch, loop_of
 from proxy.errors import Unavailable, UpstreamError, UsherError
-from proxy.keys.limiter import Lease, Limiter
+from proxy.keys.limiter import Admission, Lease
 from proxy.observe.log import REQUEST_ID
 from proxy.observe.metrics import Endpoint, Metrics
 from proxy.plan.exchange import Reply
@@ -51,16 +51,16 @@ class Edge:
     gate: Gate
     metrics: Metrics
     log: FilteringBoundLogger
-    limiter: Limiter | None = None
+    limiter: Admission | None = None
 
-    def admit(self, exchange: Exchange, caller: Caller, tokens: int = 0) -> Headers:
+    async def admit(self, exchange: Exchange, caller: Caller, tokens: int = 0) -> Headers:
         """Let a key's request in within its limits; what to tell its client about them.
 
         `tokens` is an estimate, reserved until the answer reports them. Raises LimitReached.
         """
         if self.limiter is None or caller.grant is None:
             return []
-        lease = self.limiter.enter(caller.grant, tokens)
+        lease = await self.limiter.admit(caller.grant, tokens)
         exchange.leases.append(lease)
         return lease.headers
 

@@ -50,7 +50,7 @@ class Passthrough:
         caller = self._edge.door.admit(exchange.head)
         if exchange.head.upgrade == b"websocket":
             raise NotOffered("WebSocket connections are not forwarded; use the HTTP API.")
-        told = self._edge.admit(exchange, caller)
+        told = await self._edge.admit(exchange, caller)
         body = await self._body(exchange, caller)
         target = self._target(body, caller)
         entry = Entry(self._forward.ledger, exchange.head.request_id, caller, target)

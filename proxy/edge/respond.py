@@ -1,6 +1,7 @@
 """A Reply or an error comes in; the ASGI messages of one whole response go out."""
 
 from collections.abc import AsyncIterator, Callable
+from math import ceil
 
 import orjson
 from starlette.types import Send
@@ -25,7 +26,7 @@ def error_body(error: UsherError) -> bytes:
 def error_reply(error: UsherError) -> Reply:
     headers: Headers = [(b"content-type", b"application/json")]
     if error.retry_after is not None:
-        headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+        headers.append((b"retry-after", str(max(1, ceil(error.retry_after))).encode()))
     headers.extend(error.headers)
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

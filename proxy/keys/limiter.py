@@ -1,35 +1,23 @@
 """Requests of keys in; a lease for each that is within the limits out, or a 429."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-from proxy.errors import ConfigError, Forbidden, RateLimited
-from proxy.keys.budget import DAY_SECONDS, Budget, Spent
+from proxy.errors import ConfigError, Forbidden
+from proxy.keys.budget import DAY_SECONDS, Budget
 from proxy.keys.key import NO_LIMITS, GatewayKey, Limits
+from proxy.keys.refusal import (
+    Used,
+    budget_spent,
+    rate_headers,
+    too_many_inside,
+    too_many_requests,
+    too_many_tokens,
+)
 from proxy.keys.window import Window
 from proxy.ledger.usage import Row
 from proxy.wire import Headers
-
-_REQUESTS, _TOKENS = (
-    tuple(b"x-ratelimit-%b-%b" % (what, of) for what in (b"limit", b"remaining", b"reset"))
-    for of in (b"requests", b"tokens")
-)
-
-
-class LimitReached(RateLimited):
-    """A limit of the key is used up; `headers` tell the client's SDK when to come back."""
-
-    def __init__(self, message: str, retry_after: float, headers: Headers) -> None:
-        super().__init__(message, retry_after=retry_after)
-        self.headers = headers
-
-
-class BudgetSpent(LimitReached):
-    """The key's money is used up; waiting a minute does not help, so SDKs must not retry."""
-
-    type = "insufficient_quota"
-    code = "insufficient_quota"
 
 
 class Meter:
@@ -69,6 +57,16 @@ FREE = Lease(None, 0, [])
 """The lease of a caller without limits."""
 
 
+class Admission(Protocol):
+    """Who lets requests of keys in, within their limits."""
+
+    async def admit(self, key: GatewayKey, tokens: int = 0) -> Lease:
+        """Let a request in that will use about so many tokens. Raises LimitReached."""
+
+    def charge(self, row: Row) -> None:
+        """Count what a call used and cost; a listener of the ledger."""
+
+
 class Limiter:
     """Limits of one process, exact because nothing in here awaits.
 
@@ -85,6 +83,10 @@ class Limiter:
         self._wall = wall
         self._meters: dict[str, Meter] = {}
 
+    async def admit(self, key: GatewayKey, tokens: int = 0) -> Lease:
+        """The same as `enter`, for who may have to wait for others."""
+        return self.enter(key, tokens)
+
     def enter(self, key: GatewayKey, tokens: int = 0) -> Lease:
         """Let a request in that will use about so many tokens. Raises LimitReached."""
         limits = key.limits
@@ -95,13 +97,14 @@ class Limiter:
         meter.requests.move(now)
         meter.tokens.move(now)
         self._check_budget(key, meter)
-        _check_inside(limits, meter)
+        if limits.concurrent is not None and meter.inside >= limits.concurrent:
+            raise too_many_inside(limits)
         _check_requests(limits, meter, now)
         _check_tokens(limits, meter, now, tokens)
         meter.inside += 1
         meter.reserved += tokens
         meter.requests.add(now, 1)
-        return Lease(meter, tokens, rate_headers(limits, meter, now))
+        return Lease(meter, tokens, rate_headers(limits, _used(meter, now)))
 
     def charge(self, row: Row) -> None:
         """Count what a call used and cost; a listener of the ledger."""
@@ -131,7 +134,7 @@ class Limiter:
             return
         spent = meter.budget.exceeded(self._wall(), limits.budget_day, limits.budget_month)
         if spent is not None:
-            raise _budget_spent(key, spent)
+            raise budget_spent(key, spent)
 
 
 def check_model(key: GatewayKey, model: str, deployment: str | None = None) -> None:
@@ -156,44 +159,25 @@ def check_workers(workers: int, keys: Sequence[GatewayKey]) -> None:
     if workers > 1 and limited:
         raise ConfigError(
             f"server.workers: each of {workers} processes counts by itself, so the limits of key "
-            f"{limited[0]} would hold {workers} times; run one worker, or take the limits away",
+            f"{limited[0]} would hold {workers} times; name a Redis that counts for all in "
+            "state.url, run one worker, or take the limits away",
             param="server.workers",
         )
 
 
-def rate_headers(limits: Limits, meter: Meter, now: float) -> Headers:
-    """`x-ratelimit-*` as OpenAI sends them, for the limits that there are."""
-    headers: Headers = []
-    if limits.rpm is not None:
-        remaining = limits.rpm - meter.requests.total
-        reset = meter.requests.seconds_until_empty(now)
-        headers += zip(_REQUESTS, _values(limits.rpm, remaining, reset), strict=True)
-    if limits.tpm is not None:
-        remaining = limits.tpm - meter.tokens.total - meter.reserved
-        reset = meter.tokens.seconds_until_empty(now)
-        headers += zip(_TOKENS, _values(limits.tpm, remaining, reset), strict=True)
-    return headers
-
-
-def _values(limit: int, remaining: int, reset: float) -> tuple[bytes, bytes, bytes]:
-    return b"%d" % limit, b"%d" % max(0, remaining), b"%ds" % math.ceil(reset)
-
-
-def _check_inside(limits: Limits, meter: Meter) -> None:
-    if limits.concurrent is not None and meter.inside >= limits.concurrent:
-        raise LimitReached(
-            f"This key may have {limits.concurrent} requests running at once.", 1.0, []
-        )
+def _used(meter: Meter, now: float) -> Used:
+    return Used(
+        meter.requests.total,
+        meter.requests.seconds_until_empty(now),
+        meter.tokens.total + meter.reserved,
+        meter.tokens.seconds_until_empty(now),
+    )
 
 
 def _check_requests(limits: Limits, meter: Meter, now: float) -> None:
     if limits.rpm is not None and meter.requests.total >= limits.rpm:
         wait = meter.requests.seconds_until(now, limits.rpm - 1)
-        raise LimitReached(
-            f"This key may send {limits.rpm} requests per minute; try again in {wait:.0f} s.",
-            wait,
-            rate_headers(limits, meter, now),
-        )
+        raise too_many_requests(limits, wait, rate_headers(limits, _used(meter, now)))
 
 
 def _check_tokens(limits: Limits, meter: Meter, now: float, tokens: int) -> None:
@@ -202,22 +186,7 @@ def _check_tokens(limits: Limits, meter: Meter, now: float, tokens: int) -> None
     used = meter.tokens.total + meter.reserved
     if used < limits.tpm and used + tokens <= limits.tpm:
         return
-    headers = rate_headers(limits, meter, now)
-    if tokens > limits.tpm:
-        headers.append((b"x-should-retry", b"false"))
     room = max(0, limits.tpm - meter.reserved - max(1, tokens))
     wait = max(1.0, meter.tokens.seconds_until(now, room))
-    raise LimitReached(
-        f"This key may use {limits.tpm} tokens per minute; used {used}, this request needs about "
-        f"{tokens}.",
-        wait,
-        headers,
-    )
-
-
-def _budget_spent(key: GatewayKey, spent: Spent) -> BudgetSpent:
-    return BudgetSpent(
-        f"The budget of key {key.name} for this {spent.period} is spent.",
-        spent.seconds,
-        [(b"x-should-retry", b"false")],
-    )
+    headers = rate_headers(limits, _used(meter, now))
+    raise too_many_tokens(limits, used, tokens, wait, headers)

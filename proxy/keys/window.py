@@ -1,58 +1,58 @@
 """Amounts and when they happened in; how much there was in the last minute out."""
 
+from collections import deque
+
 SECONDS = 60
-_SLOTS = SECONDS + 1  # the second that is running and the 60 before it
 
 
 class Window:
-    """A sliding minute in slots of a second: never more than the limit in any 60 seconds.
+    """A sliding minute, kept by the second: never more than the limit in any 60 seconds.
 
-    Constant memory and time. Takes a monotonic clock; a clock that stands still or steps back
-    counts into the newest slot.
+    A second's amounts leave together, a minute after the last of them, so at most 61 entries are
+    kept and nobody ever waits longer than a minute. Takes a monotonic clock; a clock that stands
+    still or steps back counts into the newest second.
     """
 
-    __slots__ = ("_counts", "_newest", "_used", "total")
+    __slots__ = ("_seconds", "total")
 
     def __init__(self) -> None:
-        self._counts = [0] * _SLOTS
-        self._newest = 0
-        self._used = 0
+        self._seconds: deque[tuple[float, int]] = deque()
+        """When the last amount of a second came, and all of that second's; oldest first."""
         self.total = 0
 
     def move(self, now: float) -> None:
         """Forget what is older than a minute."""
-        second = int(now)
-        passed = second - self._newest
-        if passed <= 0:
-            return
-        self._newest = second
-        if passed >= _SLOTS or self.total == 0:
-            self._counts = [0] * _SLOTS
-            self.total = 0
-            return
-        for forgotten in range(second - passed + 1, second + 1):
-            slot = forgotten % _SLOTS
-            self.total -= self._counts[slot]
-            self._counts[slot] = 0
+        seconds = self._seconds
+        while seconds and seconds[0][0] + SECONDS <= now:
+            self.total -= seconds.popleft()[1]
 
     def add(self, now: float, amount: int) -> None:
         """Count something that happens now."""
         self.move(now)
-        self._counts[self._newest % _SLOTS] += amount
-        self._used = self._newest
         self.total += amount
+        if self._seconds:
+            last, before = self._seconds[-1]
+            if now < int(last) + 1:
+                self._seconds[-1] = (max(last, now), before + amount)
+                return
+        self._seconds.append((now, amount))
 
     def seconds_until(self, now: float, most: int) -> float:
         """How long until there is at most so much left, if nothing is added."""
         surplus = self.total - most
-        second = self._newest - SECONDS
-        while surplus > 0 and second <= self._newest:
-            surplus -= self._counts[second % _SLOTS]
+        for last, amount in self._seconds:
             if surplus <= 0:
-                return max(0.0, second + _SLOTS - now)
-            second += 1
+                break
+            surplus -= amount
+            if surplus <= 0:
+                return _left(last, now)
         return 0.0
 
     def seconds_until_empty(self, now: float) -> float:
         """How long until nothing is left, if nothing is added."""
-        return max(0.0, self._used + _SLOTS - now) if self.total else 0.0
+        return _left(self._seconds[-1][0], now) if self._seconds else 0.0
+
+
+def _left(last: float, now: float) -> float:
+    """Until a minute after the last of a second's amounts, whatever a clock or rounding says."""
+    return min(max(0.0, last + SECONDS - now), SECONDS)

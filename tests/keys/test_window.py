@@ -10,9 +10,9 @@ def test_what_is_older_than_a_minute_is_forgotten() -> None:
     """Not a moment too early."""
     window = Window()
     window.add(1000.9, 3)
-    window.move(1060.9)
+    window.move(1060.8)
     assert window.total == 3
-    window.move(1061.0)
+    window.move(1060.9)
     assert window.total == 0
 
 
@@ -22,10 +22,22 @@ def test_how_long_until_there_is_room() -> None:
     window.add(1000.0, 2)
     window.add(1030.0, 2)
     assert window.seconds_until(1030.0, 4) == 0
-    assert window.seconds_until(1030.0, 3) == 31
-    assert window.seconds_until(1030.0, 1) == 61
-    assert window.seconds_until_empty(1030.0) == 61
+    assert window.seconds_until(1030.0, 3) == 30
+    assert window.seconds_until(1030.0, 1) == 60
+    assert window.seconds_until_empty(1030.0) == 60
     assert Window().seconds_until_empty(5.0) == 0
+
+
+def test_amounts_of_one_second_leave_together() -> None:
+    """A minute after the last of them, so little is kept and nobody waits longer than a minute."""
+    window = Window()
+    for tenth in range(10):
+        window.add(1000 + tenth / 10, 1)
+    assert window.seconds_until(1000.9, 9) == 60
+    window.move(1060.5)
+    assert window.total == 10
+    window.move(1060.9)
+    assert window.total == 0
 
 
 def test_a_clock_that_steps_back() -> None:

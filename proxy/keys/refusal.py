@@ -1,0 +1,103 @@
+"""What a key may do and has done comes in; the 429 that says so goes out, and OpenAI's headers."""
+
+import math
+from dataclasses import dataclass
+
+from proxy.errors import RateLimited, Unavailable
+from proxy.keys.budget import Spent
+from proxy.keys.key import GatewayKey, Limits
+from proxy.wire import Headers
+
+_REQUESTS, _TOKENS = (
+    tuple(b"x-ratelimit-%b-%b" % (what, of) for what in (b"limit", b"remaining", b"reset"))
+    for of in (b"requests", b"tokens")
+)
+FINAL: Headers = [(b"x-should-retry", b"false")]
+"""SDKs do not try again: waiting a little does not help."""
+
+
+class LimitReached(RateLimited):
+    """A limit of the key is used up; `headers` tell the client's SDK when to come back."""
+
+    def __init__(self, message: str, retry_after: float, headers: Headers) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.headers = headers
+
+
+class BudgetSpent(LimitReached):
+    """The key's money is used up; waiting a minute does not help, so SDKs must not retry."""
+
+    type = "insufficient_quota"
+    code = "insufficient_quota"
+
+
+class LimitsUnavailable(Unavailable):
+    """What other processes let in is not known: a limit that cannot be checked lets nobody in."""
+
+    code = "limits_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What of the last minute counts, and the seconds until nothing of it does."""
+
+    requests: int
+    requests_reset: float
+    tokens: int
+    tokens_reset: float
+
+
+def rate_headers(limits: Limits, used: Used) -> Headers:
+    """`x-ratelimit-*` as OpenAI sends them, for the limits that there are."""
+    headers: Headers = []
+    if limits.rpm is not None:
+        values = _values(limits.rpm, limits.rpm - used.requests, used.requests_reset)
+        headers += zip(_REQUESTS, values, strict=True)
+    if limits.tpm is not None:
+        values = _values(limits.tpm, limits.tpm - used.tokens, used.tokens_reset)
+        headers += zip(_TOKENS, values, strict=True)
+    return headers
+
+
+def too_many_inside(limits: Limits) -> LimitReached:
+    """As many requests run as may."""
+    return LimitReached(f"This key may have {limits.concurrent} requests running at once.", 1.0, [])
+
+
+def too_many_requests(limits: Limits, wait: float, headers: Headers) -> LimitReached:
+    """The requests of this minute are used up."""
+    seconds = _whole(wait)
+    return LimitReached(
+        f"This key may send {limits.rpm} requests per minute; try again in {seconds} s.",
+        seconds,
+        headers,
+    )
+
+
+def too_many_tokens(
+    limits: Limits, used: int, tokens: int, wait: float, headers: Headers
+) -> LimitReached:
+    """The tokens of this minute are used up, or the request alone needs more than a minute's."""
+    final = FINAL if tokens > (limits.tpm or 0) else []
+    return LimitReached(
+        f"This key may use {limits.tpm} tokens per minute; used {used}, this request needs about "
+        f"{tokens}.",
+        _whole(wait),
+        [*headers, *final],
+    )
+
+
+def budget_spent(key: GatewayKey, spent: Spent) -> BudgetSpent:
+    """The money of a day or a month is used up."""
+    return BudgetSpent(
+        f"The budget of key {key.name} for this {spent.period} is spent.", spent.seconds, [*FINAL]
+    )
+
+
+def _values(limit: int, remaining: int, reset: float) -> tuple[bytes, bytes, bytes]:
+    return b"%d" % limit, b"%d" % max(0, remaining), b"%ds" % _whole(reset)
+
+
+def _whole(seconds: float) -> int:
+    """Whole seconds after which there is room."""
+    return max(0, math.ceil(seconds))
