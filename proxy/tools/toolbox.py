@@ -13,7 +13,7 @@ from proxy.tools.document import Document
 from proxy.tools.listing import render_listing, search_tool
 from proxy.tools.predict import Cue, Predicted, predict
 from proxy.tools.rank import Index
-from proxy.tools.tokens import count_tokens, estimate_tokens
+from proxy.tools.tokens import count_all, estimate_tokens
 from proxy.tools.validate import Checker
 
 MakeIndex = Callable[[Sequence[Document]], Index]
@@ -123,11 +123,10 @@ class Toolbox:
 
     def count(self) -> None:
         """Counts the tokens of every tool once; takes long, so call it off the event loop."""
-        tokens = {
-            tool.name: count_tokens(tool.raw.decode(errors="replace"))
-            for tool in self.catalogue.tools
-        }
-        self._search_tokens = count_tokens(self.search_raw.decode())
+        tools = self.catalogue.tools
+        raws = [*(tool.raw for tool in tools), self.search_raw]
+        *counts, self._search_tokens = count_all([raw.decode(errors="replace") for raw in raws])
+        tokens = {tool.name: count for tool, count in zip(tools, counts, strict=True)}
         self._all_tokens = sum(tokens.values())
         self._tokens = tokens
 
