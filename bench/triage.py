@@ -249,7 +249,7 @@ def make_conduct(settings: Triage, bill: Bill, seed: int, later: list[object]) -
     judge = Judge([Member(ViewJudge(bill, seed), Breaker(Patience(3, 30)))], desk)
     decider = JudgedDecider(judge, load_wordings()["triage_action"], settings)
     store = MemoryStore(64 * 1024 * 1024, 1e9)
-    planner = Planner(settings, Staff(decider, Extractor(bill)))
+    planner = Planner(Staff(decider, Extractor(bill)))
     tally = TriageTally(CollectorRegistry())
     return Conduct(
         settings,

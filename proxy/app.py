@@ -164,7 +164,14 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
     )
     remembered = _make_memory(settings, near)
     history = History(
-        judges.default, store, ways, ledger.record, spawn, lasting.triaged, os.environ
+        judges.default,
+        store,
+        ways,
+        ledger.record,
+        spawn,
+        lasting.triaged,
+        os.environ,
+        lasting.prices.window,
     )
     triage = build_triage(settings, history)
     drafter = Drafter(settings, shelf, store, adviser, learner)

@@ -113,6 +113,8 @@ class Turn:
                 mode,
                 opened.user,
                 opened.target.ask_usage,
+                opened.target.provider,
+                opened.target.model or opened.model,
             )
         )
         if isinstance(found, Passed):

@@ -101,6 +101,12 @@ class Prices:
         cost, source = found or (None, "unknown")
         return msgspec.structs.replace(row, cost_nano_usd=cost, cost_source=source)
 
+    def window(self, provider: str, model: str) -> int | None:
+        """How long a prompt a model takes, in tokens; None while or where that is unknown."""
+        if self._table is None or not model:
+            return None
+        return self._table.window(f"{provider}/{model}") or self._table.window(model)
+
     def _operators(self, model: str) -> Rates | None:
         if not self._operator:
             return None

@@ -51,13 +51,22 @@ class PriceTable:
 
     def rates(self, model: str, asked: Asked) -> Rates | None:
         """The rates of a model under its exact name; None when it has none per token."""
+        listed = self._list(model)
+        return None if listed is None else listed.rates(asked)
+
+    def window(self, model: str) -> int | None:
+        """The longest prompt of a model under its exact name, in tokens; None when unknown."""
+        listed = self._list(model)
+        return None if listed is None else listed.window
+
+    def _list(self, model: str) -> "Listed | None":
         listed = self._listed.get(model)
         if listed is None:
             raw = self._rows.get(model)
             if raw is None:
                 return None
             listed = self._listed[model] = Listed(self._resolve(raw))
-        return listed.rates(asked)
+        return listed
 
     def _resolve(self, raw: msgspec.Raw) -> JSON:
         """The row, or the one that it only is another name of."""
@@ -73,6 +82,8 @@ class Listed:
         self._row: JSONObject = row if isinstance(row, dict) else {}
         self._steps = _prompt_steps(self._row)
         self._read: dict[tuple[str, bool, int], Rates | None] = {}
+        window = self._row.get("max_input_tokens")
+        self.window = window if isinstance(window, int) and window > 0 else None
 
     def rates(self, asked: Asked) -> Rates | None:
         """The rates for a call, or None."""

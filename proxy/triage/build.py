@@ -12,7 +12,7 @@ from proxy.judge.wording import load_wordings
 from proxy.ledger.usage import Row
 from proxy.settings import Settings
 from proxy.state.memory import Store
-from proxy.triage.conduct import Conduct, Parts
+from proxy.triage.conduct import Conduct, Parts, Windows, no_window
 from proxy.triage.decide import QUESTION, BuiltInDecider, Decider, JudgedDecider
 from proxy.triage.planner import Planner, Staff
 from proxy.triage.store import Plans
@@ -33,6 +33,7 @@ class History:
     spawn: Callable[[Coroutine[Any, Any, None]], object]
     tally: TriageTally
     environ: Mapping[str, str] = field(default_factory=dict)
+    windows: Windows = no_window
 
 
 def build_triage(settings: Settings, near: History) -> Conduct:
@@ -42,9 +43,10 @@ def build_triage(settings: Settings, near: History) -> Conduct:
     parts = Parts(
         Plans(near.store),
         Plans(near.store, "shadow"),
-        Planner(own, staff),
+        Planner(staff),
         near.tally,
         near.spawn,
+        windows=near.windows,
     )
     return Conduct(own, settings.limits, parts)
 

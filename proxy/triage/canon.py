@@ -20,11 +20,16 @@ COMPACTION = re.compile(
 )
 """How agents ask a model to shorten a conversation; such a request needs all of it."""
 _COMPACTION_CHARS = 4_000
+_MEDIA_BYTES = 4_000
+"""What one picture or file counts: a thousand tokens are a usual price, whatever its bytes."""
 _MEDIA = ("image_url", "input_audio", "file", "video_url", "image", "document", "source")
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
-    """What triage knows of one message without its text; `seals` are hashes of its signatures."""
+    """What triage knows of one message without its text; `seals` are hashes of its signatures.
+
+    `media` are bytes of pictures and files in it beyond what a model reads of them as tokens.
+    """
 
     role: str
     digest: bytes
@@ -32,6 +37,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     answers: str | None = None
     size: int = 0
     content_chars: int = 0
+    media: int = 0
     seals: tuple[bytes, ...] = ()
     marked: bool = False
     sealed: bool = False
@@ -52,14 +58,16 @@ def read_fact(raw: bytes) -> Fact | None:
     calls = tuple(call_ids(message)) if role == "assistant" else ()
     answers = message.get("tool_call_id")
     plain = unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
+    media = _weigh_media(content) if isinstance(content, list) else 0
     tail = text[-_COMPACTION_CHARS:] if role == "user" else text[:_COMPACTION_CHARS]
     return Fact(
         role="system" if role == "developer" else role,
         digest=hashlib.blake2b(_canonical(message, role, plain), digest_size=16).digest(),
         calls=calls,
         answers=answers if isinstance(answers, str) else None,
-        size=len(raw),
+        size=len(raw) - media,
         content_chars=len(plain),
+        media=media,
         seals=read_seals(message) if role == "assistant" else (),
         marked=b'"cache_control"' in raw,
         sealed=b'"encrypted_content"' in raw or b'"compaction"' in raw,
@@ -92,6 +100,12 @@ def _canonical_call(call: JSON) -> JSON:
         except orjson.JSONDecodeError:
             arguments = arguments.strip()
     return [function.get("name"), arguments or {}]
+
+
+def _weigh_media(parts: Sequence[JSON]) -> int:
+    """Bytes of embedded pictures and files that are no tokens."""
+    embedded = (part for part in parts if isinstance(part, dict) and any(map(part.get, _MEDIA)))
+    return sum(max(0, len(orjson.dumps(part)) - _MEDIA_BYTES) for part in embedded)
 
 
 def _media(parts: Sequence[JSON]) -> Iterator[JSON]:

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from proxy.ledger.usage import Tokens
 from proxy.triage.cap import Cap
-from proxy.triage.emergency import plan_emergency
+from proxy.triage.emergency import measure_density, plan_emergency
 from proxy.triage.hear import Heard
 from proxy.triage.history import Histories
 from proxy.triage.plan import Plan, Sent
@@ -20,6 +21,13 @@ from proxy.triage_settings import Limits, Triage
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSON
 
+Windows: TypeAlias = Callable[[str, str], int | None]
+
+
+def no_window(provider: str, model: str) -> int | None:  # noqa: ARG001 - a Windows
+    """Nothing is known of any model."""
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
@@ -30,7 +38,10 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What triage works with; `shadow` are the plans that are made in observe mode."""
+    """What triage works with; `shadow` are the plans that are made in observe mode.
+
+    `windows` knows how long a prompt a provider's model takes.
+    """
 
     plans: Plans
     shadow: Plans
@@ -38,6 +49,7 @@ class Parts:
     tally: TriageTally
     spawn: Callable[..., object]
     clock: Callable[[], float] = time.time
+    windows: Windows = no_window
 
 
 class Conduct:
@@ -45,6 +57,7 @@ class Conduct:
 
     def __init__(self, settings: Triage, limits: Limits, parts: Parts) -> None:
         self._settings = settings
+        self._fitted: dict[int, Triage] = {}
         self._parts = parts
         self._histories = Histories()
         self._prefixes = Prefixes()
@@ -64,6 +77,17 @@ class Conduct:
     def idle(self) -> bool:
         """Whether nothing is to be done for requests without a wish of their own."""
         return self._settings.mode == "off" and self._cap is None
+
+    def _fit(self, scene: Scene) -> Triage:
+        """The settings with the window of the model, where the operator named none."""
+        if self._settings.window_tokens is not None:
+            return self._settings
+        window = self._parts.windows(scene.provider, scene.model)
+        if window is None:
+            return self._settings
+        if window not in self._fitted:
+            self._fitted[window] = self._settings.model_copy(update={"window_tokens": window})
+        return self._fitted[window]
 
     async def open(self, scene: Scene) -> Session | Passed | None:
         """The session of a request; None when triage is off for it."""
@@ -85,9 +109,8 @@ class Conduct:
             conversation,
             self,
             self._prefixes,
+            self._fit(scene),
             cap=self._cap,
-            recalls=self._settings.recall,
-            recall_chars=self._settings.recall_chars,
             compaction=is_compaction(conversation),
         )
         if scene.mode != "off":
@@ -103,8 +126,12 @@ class Conduct:
             return
         if session.moved:
             self._parts.tally.moved()
+        await self._note(session)
+
+    async def _note(self, session: Session, density: float = 0.0) -> None:
         plan = session.plan.anchor if session.plan is not None and session.acts else ""
-        sent = Sent(plan, stitched.state, self._parts.clock())
+        state = session.stitched.state if session.stitched is not None else ""
+        sent = Sent(plan, state, self._parts.clock(), density)
         await self._parts.plans.note(session.scene.caller.tenant, session.conversation.head, sent)
 
     def hear(self, session: Session, response: UpstreamResponse) -> UpstreamResponse:
@@ -123,7 +150,10 @@ class Conduct:
         if session.scene.mode == "off":
             return
         self._parts.tally.answered(session, tokens)
-        if tokens.prompt is None or tokens.prompt > self._settings.high_water:
+        density = measure_density(session, tokens.prompt or 0)
+        if density is not None and session.scene.mode == "on":
+            self._parts.spawn(self._note(session, density))
+        if tokens.prompt is None or tokens.prompt > session.settings.high_water:
             self._parts.spawn(self._decide(session, tokens.prompt))
 
     async def explain(self, tenant: str, request_id: str) -> JSON:
@@ -183,9 +213,9 @@ class Conduct:
         new: Plan | None = None
         if plan is not None and plan.pending and session.previous is not None:
             idle = now - session.previous.at
-            if idle > self._settings.cost.cache_seconds:
+            if idle > session.settings.cost.cache_seconds:
                 new = plan.adopt(anchor, "cold", now)
-        urgent = plan_emergency(session, new or plan, self._settings, now)
+        urgent = plan_emergency(session, new or plan, now)
         new = urgent or new
         if new is not None:
             session.plan = await plans.commit(tenant, session.conversation, new)

@@ -1,35 +1,37 @@
 """A history that nearly fills the window comes in; a plan made by rule alone goes out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from proxy.triage.candidates import Candidate, find_candidates
 from proxy.triage.cost import BYTES_PER_TOKEN
 from proxy.triage.plan import Act, Plan
 from proxy.triage.session import Session
 from proxy.triage.view import find_constraints, make_label
-from proxy.triage_settings import Triage
 
 FULL_SHARE = 0.95
 """Of the window: an estimate above it would not be answered at all."""
 
 
-def plan_emergency(
-    session: Session, plan: Plan | None, settings: Triage, now: float
-) -> Plan | None:
+def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | None:
     """A plan that brings the prompt under the force mark: first results go, then whole parts.
 
     The only plan that an estimate makes, because there will be no answer to learn from. None when
     there is no need, or nothing to take out.
     """
-    window = settings.window_tokens
-    if window is None:
+    settings = session.settings
+    if settings.window_tokens is None:
         return None
     tools = len(session.scene.envelope.raw("tools") or b"")
-    acts = dict(plan.acts) if plan is not None else {}
-    size = len(session.stitch(acts).body) if acts else len(session.raw)
-    if (size + tools) / BYTES_PER_TOKEN <= FULL_SHARE * window:
+    density = session.previous.density if session.previous is not None else 0.0
+    density = density or BYTES_PER_TOKEN
+    room = FULL_SHARE * settings.window_tokens * density - tools
+    if len(session.raw) <= room:
         return None
-    goal = settings.force_water * BYTES_PER_TOKEN - tools
+    acts = dict(plan.acts) if plan is not None else {}
+    size = _weigh(session, acts, len(session.stitch(acts).body if acts else session.raw))
+    if size <= room:
+        return None
+    goal = settings.force_water * density - tools
     candidates = find_candidates(session.conversation, plan, settings, forced=True).units
     new: dict[str, Act] = {}
     for candidate, act in _order(candidates):
@@ -43,6 +45,30 @@ def plan_emergency(
     kept = plan.kept if plan is not None else {}
     parent = plan.anchor if plan is not None else None
     return Plan(session.conversation.head.hex(), acts, {}, kept, parent, "emergency", now)
+
+
+def measure_density(session: Session, used: int) -> float | None:
+    """Bytes to a token in a prompt that is at least half a window; None where that says nothing.
+
+    Languages and escapes differ by a factor of three, so the next estimate goes by this.
+    """
+    window, stitched = session.settings.window_tokens, session.stitched
+    if window is None or stitched is None or used <= 0:
+        return None
+    sent = len(stitched.body)
+    if max(used, sent / BYTES_PER_TOKEN) <= window / 2:
+        return None
+    tools = len(session.scene.envelope.raw("tools") or b"")
+    return (_weigh(session, session.acts, sent) + tools) / used
+
+
+def _weigh(session: Session, acts: Mapping[str, Act], size: int) -> int:
+    """So many bytes of messages without those of pictures in what stays."""
+    conversation = session.conversation
+    stays = (unit for unit in conversation.units if unit.link.hex() not in acts)
+    return size - sum(
+        conversation.facts[position].media for unit in stays for position in unit.positions
+    )
 
 
 def _order(candidates: list[Candidate]) -> Iterator[tuple[Candidate, Act]]:

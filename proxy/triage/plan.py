@@ -60,12 +60,14 @@ def decode_plan(value: bytes) -> Plan | None:
 class Sent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How a request went up: under which plan, with which edits before its end, and when.
 
-    `state` is a hash of the edits, empty without any.
+    `state` is a hash of the edits, empty without any. `density` is how many bytes of it were a
+    token, once the provider has said it and it matters.
     """
 
     plan: str
     state: str
     at: float
+    density: float = 0.0
 
 
 _SENT = msgspec.json.Decoder(Sent)

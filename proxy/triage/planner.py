@@ -14,7 +14,6 @@ from proxy.triage.store import Plans
 from proxy.triage.units import Conversation
 from proxy.triage.view import make_label, read_unit
 from proxy.triage.writer import Writer, bind_note
-from proxy.triage_settings import Triage
 from proxy.wire import JSONObject
 
 
@@ -52,10 +51,7 @@ class Staff:
 class Planner:
     """Decides once per head of a conversation, also when several requests end there."""
 
-    def __init__(
-        self, settings: Triage, staff: Staff, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._settings = settings
+    def __init__(self, staff: Staff, clock: Callable[[], float] = time.time) -> None:
         self._staff = staff
         self._clock = clock
         self._busy: set[tuple[str, bytes]] = set()
@@ -79,7 +75,7 @@ class Planner:
             ("no usage reported", used is None),
             ("compaction", session.compaction),
             ("not woven", session.stitched is None),
-            ("too short", not is_ripe(session.conversation, self._settings)),
+            ("too short", not is_ripe(session.conversation, session.settings)),
             ("no judge", self._staff.decider is None),
         )
         return next((reason for reason, holds in checks if holds), None)
@@ -89,12 +85,12 @@ class Planner:
         plan = await plans.find(tenant, session.conversation)
         if plan is not None and plan.anchor == anchor:
             return Outcome("decided before", plan)
-        forced = used > self._settings.force_water
+        forced = used > session.settings.force_water
         found = find_candidates(
-            session.conversation, plan, self._settings, session.recalled, forced=forced
+            session.conversation, plan, session.settings, session.recalled, forced=forced
         )
         base = plan or Plan(anchor)
-        candidates = found.units[: self._settings.max_units]
+        candidates = found.units[: session.settings.max_units]
         rulings: Sequence[Ruling] = ()
         if self._is_worth_asking(candidates, base, session, used):
             assert self._staff.decider is not None
@@ -107,9 +103,9 @@ class Planner:
             return Outcome("nothing large enough", plan, spared=found.spared)
         acts, rulings = await self._make_acts(rulings, session)
         if session.recall_name is not None:
-            acts.update(age_notes(session.conversation, base, self._settings.note_turns))
+            acts.update(age_notes(session.conversation, base, session.settings.note_turns))
         change = self._measure(session, base, {**base.pending, **acts}, used)
-        verdict = weigh(change, self._settings)
+        verdict = weigh(change, session.settings)
         new = self._plan(session, base, (acts, rulings), verdict)
         kept = await plans.commit(tenant, session.conversation, new)
         reason = verdict if kept == new else "another worker decided"
@@ -124,8 +120,8 @@ class Planner:
         units = session.conversation.units
         pending = sum(unit.size for unit in units if unit.link.hex() in base.pending)
         most = tokens_of(pending + sum(candidate.unit.size for candidate in candidates))
-        forced = used > self._settings.force_water
-        return forced or most >= self._settings.cost.min_reclaim * used
+        forced = used > session.settings.force_water
+        return forced or most >= session.settings.cost.min_reclaim * used
 
     async def _make_acts(
         self, rulings: Sequence[Ruling], session: Session
@@ -150,14 +146,14 @@ class Planner:
                     acts[candidate.link] = Act("clear", "", number)
                 case "compress":
                     note = notes.get(candidate.link)
-                    ruling = self._check_note(ruling, note)  # noqa: PLW2901 - the same, concluded
+                    ruling = self._check_note(ruling, note, session.settings.max_note_share)  # noqa: PLW2901 - the same, concluded
                     if ruling.outcome == "compress":
                         bound = bind_note(note or "", candidate) or ""
                         acts[candidate.link] = Act("note", bound, number)
             final.append(ruling)
         return acts, final
 
-    def _check_note(self, ruling: Ruling, note: str | None) -> Ruling:
+    def _check_note(self, ruling: Ruling, note: str | None, most: float) -> Ruling:
         """A unit stays when its note is missing, or saves too little."""
         if self._staff.writer is None:
             return _keep(ruling, "no writer")
@@ -166,7 +162,7 @@ class Planner:
         bound = bind_note(note, ruling.candidate)
         if bound is None:
             return _keep(ruling, "too many constraints")
-        if len(bound.encode()) >= self._settings.max_note_share * ruling.candidate.unit.size:
+        if len(bound.encode()) >= most * ruling.candidate.unit.size:
             return _keep(ruling, "note too long")
         return ruling
 

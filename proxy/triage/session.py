@@ -18,6 +18,7 @@ from proxy.triage.recall import Recall, choose_name, has_recall
 from proxy.triage.render import Cut, Style, render_cuts
 from proxy.triage.stitch import UNEDITED, Prefix, Seams, Stitched, finish_prefix, stitch
 from proxy.triage.units import Conversation
+from proxy.triage_settings import Triage
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSONObject
 
@@ -28,7 +29,8 @@ Mode: TypeAlias = Literal["off", "observe", "on"]
 class Scene:
     """A request as far as triage needs it; `mode` is what holds for it.
 
-    `user` is the user that the request names, `ask_usage` whether its target may be asked for it.
+    `user` is the user that the request names, `ask_usage` whether its target may be asked for it,
+    `model` what the upstream will be asked for.
     """
 
     envelope: Envelope
@@ -37,6 +39,8 @@ class Scene:
     mode: Mode
     user: str | None = None
     ask_usage: bool = True
+    provider: str = ""
+    model: str = ""
 
 
 class Desk(Protocol):
@@ -92,7 +96,7 @@ class Prefixes:
 
 @dataclass(slots=True)
 class Session:
-    """Triage of one request.
+    """Triage of one request; `settings` are those for its model.
 
     `acts` are in force for it, `states` say what signed blocks of its history were made from.
     """
@@ -101,13 +105,12 @@ class Session:
     conversation: Conversation
     desk: Desk
     prefixes: Prefixes
+    settings: Triage
     plan: Plan | None = None
     acts: Mapping[str, Act] = field(default_factory=dict)
     states: Mapping[bytes, str] = field(default_factory=dict)
     previous: Sent | None = None
     cap: Cap | None = None
-    recalls: bool = False
-    recall_chars: int = 16_000
     compaction: bool = False
     layout: Layout = field(default_factory=Layout)
     stitched: Stitched | None = None
@@ -119,7 +122,7 @@ class Session:
     def recall_name(self) -> str | None:
         """What the tool is called that returns things; None where there can be none."""
         if self._names is None:
-            tools = self.scene.envelope.raw("tools") if self.recalls else None
+            tools = self.scene.envelope.raw("tools") if self.settings.recall else None
             self._names = (choose_name(tools),)
         return self._names[0]
 
@@ -144,7 +147,7 @@ class Session:
         """The tool for it."""
         if self.recall_name is None:
             return None
-        return Recall(self.conversation, self.recall_name, self.recall_chars)
+        return Recall(self.conversation, self.recall_name, self.settings.recall_chars)
 
     def weave(self, layout: Layout) -> bytes:
         """The array that goes up."""

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 
+import msgspec
 import orjson
 
 from proxy.state.memory import Store
@@ -10,6 +11,7 @@ from proxy.triage.plan import Plan, Sent, decode_plan, decode_sent
 from proxy.triage.units import Conversation
 from proxy.wire import JSON, JSONObject
 
+_ENCODE = msgspec.json.Encoder().encode
 _MOST_DECODED = 512
 _FIRST_LOOK = 8
 """Places that are looked up at once, the newest first: a plan is rarely far back. Then more."""
@@ -69,7 +71,7 @@ class Plans:
     async def note(self, tenant: str, link: bytes, sent: Sent) -> None:
         """Keeps how a request went up."""
         key = f"triage:sent:{link.hex()}"
-        await self._store.put(tenant, key, orjson.dumps([sent.plan, sent.state, sent.at]))
+        await self._store.put(tenant, key, _ENCODE(sent))
 
     async def states(self, tenant: str, seals: Iterable[bytes]) -> dict[bytes, str]:
         """What signed blocks were made from, as far as it is known."""

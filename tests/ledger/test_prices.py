@@ -21,6 +21,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "cache_read_input_token_cost": 1.25e-06,
         "output_cost_per_token_decisions": 0.0,
         "input_cost_per_token_flex": 1e-06,
+        "max_input_tokens": 128_000,
     },
     "azure/gpt-4o": {
         "mode": "chat",
@@ -144,3 +145,13 @@ def test_many_model_names_do_not_fill_the_memory() -> None:
     for number in range(5000):
         operator.price(row(model=f"m{number}"))
     assert operator.price(row(model="abc")).cost_source == "operator"
+
+
+def test_the_window_of_a_model() -> None:
+    """Under the provider's name first; unknown is None, also while the table is not read."""
+    table = prices()
+    assert table.window("azure", "gpt-4o") == 128_000
+    assert table.window("openai", "gpt-4o") == 128_000
+    assert table.window("openai", "other") is None
+    assert table.window("openai", "") is None
+    assert Prices((), load).window("openai", "gpt-4o") is None

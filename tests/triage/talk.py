@@ -117,6 +117,7 @@ class Studio:
     store: MemoryStore = field(default_factory=lambda: MemoryStore(10_000_000, 3600))
     later: list[Coroutine[Any, Any, None]] = field(default_factory=list)
     now: float = 1000.0
+    windows: dict[str, int] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     conduct: Conduct = field(init=False)
 
@@ -125,7 +126,7 @@ class Studio:
 
     def restart(self) -> Conduct:
         """Triage of a worker that begins with the same store."""
-        planner = Planner(self.settings, Staff(self.decider, self.writer), lambda: self.now)
+        planner = Planner(Staff(self.decider, self.writer), lambda: self.now)
         self.registry = CollectorRegistry()
         parts = Parts(
             Plans(self.store),
@@ -134,6 +135,7 @@ class Studio:
             TriageTally(self.registry),
             self.later.append,
             lambda: self.now,
+            lambda _, model: self.windows.get(model),
         )
         return Conduct(self.settings, self.limits, parts)
 
@@ -153,7 +155,7 @@ class Studio:
         whole = {"model": "m", "messages": messages, "tools": orjson.Fragment(TOOLS), **body}
         envelope = open_envelope(orjson.dumps({k: v for k, v in whole.items() if v is not None}))
         assert envelope is not None
-        return Scene(envelope, Caller(), "req_1", mode or self.settings.mode, None)
+        return Scene(envelope, Caller(), "req_1", mode or self.settings.mode, model="m")
 
     async def send(
         self,

@@ -47,3 +47,41 @@ async def test_with_room_nothing_is_done() -> None:
     messages = [user("Do it"), *step(1), user("x")]
     assert (await _studio(100_000).send(messages))[0] == messages
     assert (await Studio(small()).send([user("x" * 10_000)]))[0] == [user("x" * 10_000)]
+
+
+async def test_the_window_of_the_model_counts() -> None:
+    """The operator's word comes first; what is in no table is not guessed."""
+    loop = [user("Do it"), *[m for n in range(6) for m in step(n, "x" * 2_000)]]
+    for settings, windows, reason in (
+        ({}, {"m": 2_500}, "emergency"),
+        ({}, {"other": 2_500}, None),
+        ({"window_tokens": 100_000}, {"m": 2_500}, None),
+    ):
+        studio = Studio(small(**settings), FakeDecider({}), windows=windows)
+        _, session = await studio.send(loop)
+        assert (session.plan and session.plan.reason) == reason
+
+
+async def test_a_picture_is_no_long_text() -> None:
+    """A million bytes of one are about as many tokens as a page."""
+    url = {"url": "data:image/png;base64," + "A" * 100_000}
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": url}]}
+    messages = [user("Do it"), *step(1, "x" * 500), said("x"), picture, said("A cat."), user("So?")]
+    sent, session = await _studio(4_000).send(messages)
+    assert sent == messages
+    assert session.plan is None
+
+
+async def test_the_provider_says_how_long_a_token_is() -> None:
+    """A text of few tokens a byte is not near the window although it looks so."""
+    studio = _studio(2_500)
+    loop = [user("Do it"), *[m for n in range(4) for m in step(n, "x" * 2_000)]]
+    _, session = await studio.send(loop)
+    studio.hear(session, 900)
+    await studio.settle()
+    loop += step(5, "x" * 2_000)
+    _, session = await studio.send(loop)
+    assert not session.acts
+    other = _studio(2_500)
+    _, session = await other.send(loop)
+    assert session.acts
