@@ -97,13 +97,17 @@ class Collector:
                 self._grow(key, value)
         return self.assembler.add(delta.get("tool_calls"), self._seed())
 
+    def add_content(self, text: str) -> None:
+        """Take the words of a delta that has nothing else."""
+        if self._fields:
+            self._say("content", text)
+        else:
+            self._texts["content"].append(text)
+
     def add_text(self, delta: Delta) -> None:
         """Take the words of a text chunk's delta: the quick way to `add`."""
         if delta.content is not None:
-            if self._fields:
-                self._say("content", delta.content)
-            else:
-                self._texts["content"].append(delta.content)
+            self.add_content(delta.content)
         if delta.reasoning_content is not None:
             self._say("reasoning_content", delta.reasoning_content)
         if delta.reasoning is not None:

@@ -21,9 +21,12 @@ from proxy.stream.head import Head
 from proxy.stream.outlet import Outlet
 from proxy.stream.route import Router
 from proxy.stream.sse import DONE, Frame, encode, tidy
+from proxy.stream.template import Template, learn
 from proxy.wire import JSON, JSONObject
 
 _LF = 10
+LESSONS = 4
+"""How often in a round it is worth learning how text chunks look."""
 
 
 class Splicer:
@@ -48,6 +51,8 @@ class Splicer:
         self._released = False
         self._over = False
         self._ending = Ending()
+        self._template: Template | None = None
+        self._lessons = 0
 
     @property
     def started(self) -> bool:
@@ -75,12 +80,19 @@ class Splicer:
         self._router.start_round(visible, names)
         self._outlet.start_round()
         self._ending = Ending()
+        self._template = None
+        self._lessons = LESSONS
 
     def feed(self, frame: Frame) -> bytes:
         """What the client gets for one event of the upstream; maybe nothing."""
         data = frame.data
         if data is None or self._over:
             return b""
+        if self._template is not None and not self._outlet.gap:
+            known = self._template.match(frame)
+            if known is not None:
+                self._collector.add_content(known[0])
+                return self._outlet.send(known[1], known[0], shows=True)
         try:
             chunk = decode_text(data)
         except (ValueError, RecursionError):
@@ -134,6 +146,9 @@ class Splicer:
         if wire is None:
             return None
         self._role_sent = self._role_sent or delta.role is not None
+        if self._lessons and text and delta.role is None and not _shows(delta):
+            self._lessons -= 1
+            self._template = learn(data, text, wire)
         self._collector.add_text(delta)
         return self._outlet.send(wire, text, shows)
 
@@ -166,6 +181,7 @@ class Splicer:
         return None if out is None or _LF in out else encode(out)
 
     def _inspect(self, frame: Frame, data: bytes) -> bytes:
+        self._template = None  # what it knows of the head may be out of date
         if data.lstrip().startswith(b"[DONE]"):
             self._collector.done = True
             return self._close_calls()
