@@ -121,6 +121,8 @@ class Turn:
             account.untriaged = found.reason
             return opened
         account.triage = found
+        body = found.unthink() if found is not None else None
+        opened = opened if body is None else reopen(opened, body)
         return msgspec.structs.replace(opened, triage=found)
 
     async def explain(self, request: ChatRequest) -> JSONObject:

@@ -7,16 +7,16 @@ from typing import TypeAlias
 
 from proxy.ledger.usage import Tokens
 from proxy.triage.cap import Cap
-from proxy.triage.emergency import measure_density, plan_emergency
+from proxy.triage.emergency import measure_density
 from proxy.triage.hear import Heard
 from proxy.triage.history import Histories
-from proxy.triage.plan import Plan, Sent
+from proxy.triage.inforce import InForce
+from proxy.triage.plan import Sent
 from proxy.triage.planner import Planner
 from proxy.triage.scope import is_compaction, reason_to_leave, reason_to_pass
 from proxy.triage.session import Mode, Prefixes, Scene, Session
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
-from proxy.triage.units import Conversation
 from proxy.triage_settings import Limits, Triage
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSON
@@ -61,6 +61,7 @@ class Conduct:
         self._parts = parts
         self._histories = Histories()
         self._prefixes = Prefixes()
+        self._in_force = InForce(parts.plans, parts.shadow, parts.tally, parts.clock)
         most = limits.max_tool_result_chars
         self._cap = None if most is None else Cap(most)
 
@@ -113,10 +114,7 @@ class Conduct:
             cap=self._cap,
             compaction=is_compaction(conversation),
         )
-        if scene.mode != "off":
-            await self._find_plan(session)
-        elif self._cap is not None:
-            await self._read_states(session)
+        await self._in_force.find(session)
         return session
 
     async def sent(self, session: Session) -> None:
@@ -141,6 +139,7 @@ class Conduct:
         tenant, state = session.scene.caller.tenant, session.stitched.state
 
         async def note(seal: bytes) -> None:
+            session.signed = True
             await self._parts.plans.made(tenant, seal, state)
 
         return Heard(response, note)
@@ -161,77 +160,10 @@ class Conduct:
         return await self._parts.plans.explain(tenant, request_id)
 
     async def _decide(self, session: Session, used: int | None) -> None:
-        plans = self._plans(session)
+        plans = self._in_force.plans(session)
         outcome = await self._parts.planner.decide(session, used, plans)
         self._parts.tally.decided(outcome)
         entry = {**outcome.describe(), "applied": session.describe(), "prompt_tokens": used}
         scene = session.scene
         for request_id in {scene.request_id, session.shown_id or scene.request_id}:
             await self._parts.plans.audit(scene.caller.tenant, request_id, entry)
-
-    def _plans(self, session: Session) -> Plans:
-        return self._parts.shadow if session.scene.mode == "observe" else self._parts.plans
-
-    async def _find_plan(self, session: Session) -> None:
-        """The plan in force, and what is known of earlier requests."""
-        tenant = session.scene.caller.tenant
-        conversation = session.conversation
-        plans = self._plans(session)
-        session.plan = await plans.find(tenant, conversation)
-        known = await self._read_states(session)
-        begun = _begin_of_signed_turn(conversation)
-        if begun is not None and session.scene.mode == "on":
-            sent = known.get(conversation.links[begun])
-            session.plan = await plans.get(tenant, sent.plan) if sent and sent.plan else None
-        elif session.scene.mode == "on" and not session.compaction:
-            await self._adopt(session, plans)
-        session.acts = session.plan.acts if session.plan is not None else {}
-
-    async def _read_states(self, session: Session) -> dict[bytes, Sent]:
-        """What is known of signed blocks, and how the requests went up that matter for this one."""
-        conversation = session.conversation
-        links, facts = conversation.links, conversation.facts
-        wanted: set[bytes] = set()
-        begun = _begin_of_signed_turn(conversation)
-        if begun is not None:
-            wanted.add(links[begun])
-        previous = links[conversation.heads[-2]] if len(conversation.heads) > 1 else None
-        if previous is not None:
-            wanted.add(previous)
-        tenant, plans = session.scene.caller.tenant, self._parts.plans
-        seals = {seal for p in conversation.chain.signed for seal in facts[p].seals}
-        known = await plans.sent(tenant, wanted)
-        session.states = await plans.states(tenant, seals)
-        session.previous = known.get(previous) if previous is not None else None
-        return known
-
-    async def _adopt(self, session: Session, plans: Plans) -> None:
-        """What is decided takes effect when the cache is cold anyway, or the window nearly full."""
-        plan, now = session.plan, self._parts.clock()
-        anchor = session.conversation.head.hex()
-        tenant = session.scene.caller.tenant
-        new: Plan | None = None
-        if plan is not None and plan.pending and session.previous is not None:
-            idle = now - session.previous.at
-            if idle > session.settings.cost.cache_seconds:
-                new = plan.adopt(anchor, "cold", now)
-        urgent = plan_emergency(session, new or plan, now)
-        new = urgent or new
-        if new is not None:
-            session.plan = await plans.commit(tenant, session.conversation, new)
-            self._parts.tally.adopted(new.reason)
-
-
-def _begin_of_signed_turn(conversation: Conversation) -> int | None:
-    """Where the current turn begins, if it holds signed reasoning: then no new plan may enter.
-
-    A provider wants the blocks of a turn that it goes on with, so they cannot be stripped.
-    """
-    signed = conversation.chain.signed
-    if not signed:
-        return None
-    facts = conversation.facts
-    for position in range(len(facts) - 1, -1, -1):
-        if facts[position].role == "user":
-            return position if signed[-1] > position else None
-    return None

@@ -13,10 +13,11 @@ FULL_SHARE = 0.95
 
 
 def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | None:
-    """A plan that brings the prompt under the force mark: first results go, then whole parts.
+    """A plan that brings the prompt back to the budget's share of the window.
 
-    The only plan that an estimate makes, because there will be no answer to learn from. None when
-    there is no need, or nothing to take out.
+    First results go, then whole parts; far enough that the next request needs no other. It is the
+    only plan that an estimate makes, because there will be no answer to learn from. None when there
+    is no need, or nothing to take out.
     """
     settings = session.settings
     if settings.window_tokens is None:
@@ -31,7 +32,7 @@ def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | No
     size = _weigh(session, acts, len(session.stitch(acts).body if acts else session.raw))
     if size <= room:
         return None
-    goal = settings.force_water * density - tools
+    goal = settings.window_share * settings.window_tokens * density - tools
     candidates = find_candidates(session.conversation, plan, settings, forced=True).units
     new: dict[str, Act] = {}
     for candidate, act in _order(candidates):

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from proxy.judge.job import Purpose
-from proxy.triage.candidates import Candidate, find_candidates, is_ripe, newest_text
+from proxy.triage.candidates import Candidate, Found, find_candidates, is_ripe, newest_text
 from proxy.triage.cost import Change, Verdict, measure, tokens_of, weigh
 from proxy.triage.decide import Decider, Ruling
+from proxy.triage.inforce import begin_of_signed_turn
 from proxy.triage.plan import Act, Plan
 from proxy.triage.session import Session
 from proxy.triage.store import Plans
@@ -86,10 +87,15 @@ class Planner:
         if plan is not None and plan.anchor == anchor:
             return Outcome("decided before", plan)
         forced = used > session.settings.force_water
-        found = find_candidates(
-            session.conversation, plan, session.settings, session.recalled, forced=forced
-        )
         base = plan or Plan(anchor)
+        running = Plan(anchor, dict(session.acts), {}, base.kept)
+        found = self._find_behind(running, session, used)
+        if found is not None:
+            base = running
+        else:
+            found = find_candidates(
+                session.conversation, plan, session.settings, session.recalled, forced=forced
+            )
         candidates = found.units[: session.settings.max_units]
         rulings: Sequence[Ruling] = ()
         if self._is_worth_asking(candidates, base, session, used):
@@ -110,6 +116,23 @@ class Planner:
         kept = await plans.commit(tenant, session.conversation, new)
         reason = verdict if kept == new else "another worker decided"
         return Outcome(reason, kept, rulings, found.spared, change)
+
+    def _find_behind(self, running: Plan, session: Session, used: int) -> Found | None:
+        """In a turn with signed blocks: what is behind the last of them; None if not enough.
+
+        A plan of it takes effect at once, on top of the one in force. One that touches more waits
+        until the turn is over, as does any other when the answer is signed, too.
+        """
+        conversation, settings = session.conversation, session.settings
+        if session.signed or begin_of_signed_turn(conversation) is None:
+            return None
+        last = conversation.chain.signed[-1]
+        found = find_candidates(conversation, running, settings, session.recalled)
+        behind = [candidate for candidate in found.units if candidate.unit.positions[0] > last]
+        if not self._is_worth_asking(behind, running, session, used):
+            return None
+        ahead = (c.unit.number for c in found.units if c.unit.positions[0] <= last)
+        return Found(behind, {**found.spared, **dict.fromkeys(ahead, "signed")})
 
     def _is_worth_asking(
         self, candidates: Sequence[Candidate], base: Plan, session: Session, used: int

@@ -22,6 +22,9 @@ from proxy.triage_settings import Triage
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSONObject
 
+THINKING = ("thinking", "reasoning_effort", "reasoning")
+"""Parameters that ask a model for reasoning."""
+
 Mode: TypeAlias = Literal["off", "observe", "on"]
 
 
@@ -98,6 +101,9 @@ class Prefixes:
 class Session:
     """Triage of one request; `settings` are those for its model.
 
+    `unthinking` when blocks of the running turn are left out: a provider then refuses to think on.
+    `signed` once the answer has a signature in it.
+
     `acts` are in force for it, `states` say what signed blocks of its history were made from.
     """
 
@@ -115,6 +121,8 @@ class Session:
     layout: Layout = field(default_factory=Layout)
     stitched: Stitched | None = None
     shown_id: str | None = None
+    unthinking: bool = False
+    signed: bool = False
     _sent: bool = False
     _names: tuple[str | None] | None = None
 
@@ -237,6 +245,16 @@ class Session:
             changes["stream_options"] = orjson.dumps({**wanted, "include_usage": True})
         return changes
 
+    def unthink(self) -> bytes | None:
+        """The client's body without what asks for thinking; None where it stays as it is.
+
+        A model that thinks wants the blocks of its running turn; where they cannot go up with it,
+        it has to go on without, or the request is refused.
+        """
+        envelope = self.scene.envelope
+        asked = [name for name in THINKING if name in envelope] if self.unthinking else []
+        return envelope.edit(dict.fromkeys(asked)) if asked else None
+
     def saved(self) -> int:
         """Tokens of messages that were not sent, roughly."""
         sent = len(self.raw) if self.stitched is None else len(self.stitched.body)
@@ -255,6 +273,7 @@ class Session:
             "cleared": counts["clear"],
             "saved": self.saved(),
             **({"shadow": True} if shadow else {}),
+            **({"thinking": "off"} if self.unthinking else {}),
             **({"reason": "compaction"} if self.compaction else {}),
         }
 

@@ -20,14 +20,15 @@ UNEDITED = ""
 class Stitched:
     """A whole `messages` array. `state` names the edits in it; equal states, equal prefixes.
 
-    `earlier` is the state at the end of the request before this one. Without anything `edited` the
-    bytes are the client's.
+    `earlier` is the state at the end of the request before this one. `stale` are positions whose
+    signed blocks are not in it: made from another prefix, or gone with their messages. Without
+    anything `edited` the bytes are the client's.
     """
 
     body: bytes | memoryview
     state: str
     earlier: str
-    stripped: int = 0
+    stale: tuple[int, ...] = ()
     edited: bool = True
 
 
@@ -99,7 +100,7 @@ def stitch(
     if known is not None:
         front = [*items.span(0, known.lead), *([known.body] if known.body else ())]
     body = b",".join([*front, *_lay(items, walk.pieces, start, count)])
-    return Stitched(b"[" + body + b"]", walk.state, walk.earlier, walk.stripped)
+    return Stitched(b"[" + body + b"]", walk.state, walk.earlier, tuple(walk.stale))
 
 
 def finish_prefix(conversation: Conversation, seams: Seams) -> Prefix | None:
@@ -120,7 +121,7 @@ class _Walk:
 
     state: str
     earlier: str
-    stripped: int = 0
+    stale: list[int] = field(default_factory=list)
     pieces: dict[int, Sequence[bytes | Item]] = field(default_factory=dict)
 
 
@@ -140,12 +141,13 @@ def _walk(conversation: Conversation, seams: Seams, stretch: range, begun: str) 
             lead = cut.lead
             state.advance(links[position], cut.digest())
             if cut.body != b"":
+                walk.stale.extend([position] if conversation.facts[position].seals else [])
                 walk.pieces[position] = lead if cut.body is None else (*lead, cut.body)
                 continue
         stale = _is_stale(conversation, position, seams, state.value)
         if stale:
             state.advance(links[position], b"strip")
-            walk.stripped += 1
+            walk.stale.append(position)
         if stale or lead or position in seams.edits:
             own = _render(conversation.items[position], seams.edits.get(position), strip=stale)
             walk.pieces[position] = (*lead, *own)

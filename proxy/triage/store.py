@@ -1,7 +1,8 @@
 """Conversations come in; plans and how requests went up are found under their hashes, or kept."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 import orjson
@@ -17,6 +18,19 @@ _FIRST_LOOK = 8
 """Places that are looked up at once, the newest first: a plan is rarely far back. Then more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a conversation before its plan is looked for.
+
+    Whether there are plans where it begins, how earlier requests went up, and what its signed
+    blocks were made from.
+    """
+
+    rooted: bool = False
+    sent: Mapping[bytes, Sent] = field(default_factory=dict)
+    states: Mapping[bytes, str] = field(default_factory=dict)
+
+
 class Plans:
     """The plans of all conversations; their loss costs tokens, never an answer.
 
@@ -28,11 +42,13 @@ class Plans:
         self._space = f"triage:{space}"
         self._decoded: OrderedDict[bytes, Plan | None] = OrderedDict()
 
-    async def find(self, tenant: str, conversation: Conversation) -> Plan | None:
+    async def find(
+        self, tenant: str, conversation: Conversation, *, rooted: bool = False
+    ) -> Plan | None:
         """The plan with the longest history that is a beginning of this one."""
-        names = conversation.chain.names
-        if not names or await self._store.get(tenant, f"{self._space}:root:{names[0]}") is None:
+        if not (rooted or (await self.look(tenant, conversation, ())).rooted):
             return None
+        names = conversation.chain.names
         stop, size = len(names), _FIRST_LOOK
         while stop > 0:
             keys = [f"{self._space}:{name}" for name in reversed(names[max(0, stop - size) : stop])]
@@ -61,23 +77,31 @@ class Plans:
         await self._store.put(tenant, f"{self._space}:root:{root}", b"1")
         return plan if kept == value else self._decode(kept) or plan
 
-    async def sent(self, tenant: str, links: Iterable[bytes]) -> dict[bytes, Sent]:
-        """How earlier requests went up, as far as it is known."""
+    async def look(self, tenant: str, conversation: Conversation, links: Iterable[bytes]) -> Seen:
+        """What is known of a conversation, and of the requests that ended at `links`; one trip."""
+        names, facts = conversation.chain.names, conversation.facts
+        root = f"{self._space}:root:{names[0]}" if names else None
         keys = {f"triage:sent:{link.hex()}": link for link in links}
-        found = await self._store.get_many(tenant, list(keys)) if keys else {}
-        decoded = {keys[key]: decode_sent(value) for key, value in found.items()}
-        return {link: sent for link, sent in decoded.items() if sent is not None}
+        seals = {
+            f"triage:made:{seal.hex()}": seal
+            for position in conversation.chain.signed
+            for seal in facts[position].seals
+        }
+        wanted = [*([root] if root else ()), *keys, *seals]
+        found = await self._store.get_many(tenant, wanted)
+        if not found:
+            return Seen()
+        decoded = {keys[key]: decode_sent(value) for key, value in found.items() if key in keys}
+        return Seen(
+            root in found,
+            {link: sent for link, sent in decoded.items() if sent is not None},
+            {seals[key]: value.decode() for key, value in found.items() if key in seals},
+        )
 
     async def note(self, tenant: str, link: bytes, sent: Sent) -> None:
         """Keeps how a request went up."""
         key = f"triage:sent:{link.hex()}"
         await self._store.put(tenant, key, _ENCODE(sent))
-
-    async def states(self, tenant: str, seals: Iterable[bytes]) -> dict[bytes, str]:
-        """What signed blocks were made from, as far as it is known."""
-        keys = {f"triage:made:{seal.hex()}": seal for seal in seals}
-        found = await self._store.get_many(tenant, list(keys)) if keys else {}
-        return {keys[key]: value.decode() for key, value in found.items()}
 
     async def made(self, tenant: str, seal: bytes, state: str) -> None:
         """Keeps what a signed block was made from."""

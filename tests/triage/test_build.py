@@ -286,3 +286,27 @@ async def test_built_in_rules_are_opt_in(tmp_path: Path) -> None:
     assert sent[0] == user("Look")
     assert "recall(3) returns them" in sent[2]["content"] or "recall(2)" in sent[2]["content"]
     assert not world.judged
+
+
+@pytest.mark.parametrize("defers", [False, True])
+async def test_a_turn_of_unknown_blocks_goes_on_without_thinking(
+    tmp_path: Path, defers: bool
+) -> None:
+    """Neither the block nor what asks for the next one goes up, with deferral as without."""
+    world = World(small_talk)
+    gateway = make(world, tmp_path)
+    tools = [
+        {"type": "function", "function": {
+            "name": f"tool_{n}", "description": "Does a thing. " * 40, "parameters": {},
+        }} for n in range(60 if defers else 1)
+    ]  # fmt: skip
+    blocks = [{"type": "thinking", "signature": "made-before-the-restart"}]
+    messages = [user("Look"), *step(1, thinking_blocks=blocks)]
+    asked = {"type": "enabled", "budget_tokens": 2_000}
+    reply, _ = await chat(gateway, messages, tools=tools, thinking=asked, reasoning_effort="low")
+    assert world.main[-1]["messages"] == [user("Look"), *step(1)]
+    assert not {"thinking", "reasoning_effort"} & set(world.main[-1])
+    assert ("tool_search" in str(world.main[-1]["tools"])) is defers
+    assert ";thinking=off" in header(reply)
+    await chat(gateway, [*messages, said("Seen."), user("And?")], tools=tools, thinking=asked)
+    assert world.main[-1]["thinking"] == asked

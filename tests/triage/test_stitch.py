@@ -35,9 +35,9 @@ def test_a_block_behind_an_edit_is_left_out() -> None:
     cuts = render_cuts(talk, act_on(talk, u1=("drop", "Hi")), Style())
     done = stitch(talk, raw, Seams(cuts, states={SEAL: ""}))
     assert orjson.loads(done.body) == [user("Two"), said("Yes."), user("3")]
-    assert done.stripped == 1
+    assert done.stale == (3,)
     made_after = stitch(talk, raw, Seams(cuts, states={SEAL: _state_before(done.state, talk, raw)}))
-    assert made_after.stripped == 0
+    assert not made_after.stale
 
 
 def _state_before(_: str, talk: object, raw: bytes) -> str:

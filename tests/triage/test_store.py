@@ -6,7 +6,8 @@ import pytest
 
 from proxy.state.memory import MemoryStore
 from proxy.triage.plan import Act, Plan, Sent
-from proxy.triage.store import Plans
+from proxy.triage.signed import seal_of
+from proxy.triage.store import Plans, Seen
 from tests.triage.talk import converse, said, user
 
 pytestmark = pytest.mark.anyio
@@ -71,10 +72,15 @@ async def test_a_lost_store_is_no_plan() -> None:
 async def test_records_come_back() -> None:
     """How a request went up, what a block was made from, what was decided."""
     plans = Plans(MemoryStore(1_000_000, 60))
-    await plans.note("t", b"h", Sent("p", "s", 1.5))
-    await plans.made("t", b"seal", "s")
+    blocks = [{"type": "thinking", "signature": "one"}, {"type": "thinking", "signature": "two"}]
+    talk = converse([user("One"), said("Yes", thinking_blocks=blocks), user("Two")])
+    assert await plans.look("t", talk, [b"h"]) == Seen()
+    await plans.note("t", b"h", Sent("p", "s", 1.5, 3.25))
+    await plans.made("t", seal_of(b"one"), "s")
     await plans.audit("t", "req_1", {"reason": "pays"})
-    assert await plans.sent("t", [b"h", b"i"]) == {b"h": Sent("p", "s", 1.5)}
-    assert await plans.states("t", [b"seal", b"x"]) == {b"seal": "s"}
+    seen = Seen(False, {b"h": Sent("p", "s", 1.5, 3.25)}, {seal_of(b"one"): "s"})
+    assert await plans.look("t", talk, [b"h", b"i"]) == seen
+    await plans.commit("t", talk, Plan(talk.head.hex()))
+    assert (await plans.look("t", talk, [])).rooted
     assert await plans.explain("t", "req_1") == {"reason": "pays"}
     assert await plans.explain("other", "req_1") is None
