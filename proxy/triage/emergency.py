@@ -15,9 +15,10 @@ FULL_SHARE = 0.95
 def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | None:
     """A plan that brings the prompt back to the budget's share of the window.
 
-    First results go, then whole parts; far enough that the next request needs no other. It is the
-    only plan that an estimate makes, because there will be no answer to learn from. None when there
-    is no need, or nothing to take out.
+    What was decided but did not pay yet goes first, then results, then whole parts, also those that
+    the judge would keep; far enough that the next request needs no other. It is the only plan that
+    an estimate makes, because there will be no answer to learn from. None when there is no need, or
+    nothing to take out.
     """
     settings = session.settings
     if settings.window_tokens is None:
@@ -28,24 +29,24 @@ def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | No
     room = FULL_SHARE * settings.window_tokens * density - tools
     if len(session.raw) <= room:
         return None
-    acts = dict(plan.acts) if plan is not None else {}
-    size = _weigh(session, acts, len(session.stitch(acts).body if acts else session.raw))
+    base = plan or Plan("")
+    size = _measure(session, base.acts)
     if size <= room:
         return None
+    acts = {**base.acts, **base.pending}
+    size = _measure(session, acts) if base.pending else size
     goal = settings.window_share * settings.window_tokens * density - tools
-    candidates = find_candidates(session.conversation, plan, settings, forced=True).units
-    new: dict[str, Act] = {}
-    for candidate, act in _order(candidates):
+    undecided = Plan(base.anchor, acts)
+    found = find_candidates(session.conversation, undecided, settings, forced=True)
+    for candidate, act in _order(found.units):
         if size <= goal:
             break
-        new[candidate.link] = act
+        acts[candidate.link] = act
         size -= candidate.unit.size
-    if not new:
+    if len(acts) == len(base.acts):
         return None
-    acts.update(new)
-    kept = plan.kept if plan is not None else {}
-    parent = plan.anchor if plan is not None else None
-    return Plan(session.conversation.head.hex(), acts, {}, kept, parent, "emergency", now)
+    anchor = session.conversation.head.hex()
+    return Plan(anchor, acts, {}, base.kept, base.anchor or None, "emergency", now)
 
 
 def measure_density(session: Session, used: int) -> float | None:
@@ -61,6 +62,11 @@ def measure_density(session: Session, used: int) -> float | None:
         return None
     tools = len(session.scene.envelope.raw("tools") or b"")
     return (_weigh(session, session.acts, sent) + tools) / used
+
+
+def _measure(session: Session, acts: Mapping[str, Act]) -> int:
+    size = len(session.stitch(acts).body if acts else session.raw)
+    return _weigh(session, acts, size)
 
 
 def _weigh(session: Session, acts: Mapping[str, Act], size: int) -> int:

@@ -4,7 +4,7 @@ A plan takes effect at once where nothing forbids it. Within a turn that holds s
 may touch nothing in front of a block: a provider wants the blocks of a turn that it goes on with.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from proxy.triage.emergency import plan_emergency
 from proxy.triage.plan import Plan, Sent
@@ -70,30 +70,24 @@ class InForce:
         Where there is none their origin is not known, as after a restart, and where the window is
         nearly full they cannot stay: then they are left out, and the turn goes on without thinking.
         """
-        choices = [session.plan, *await self._earlier(session, begun, sent)]
-        fitting = [plan for plan in choices[:1] if not _breaks(session, plan, begun)]
-        fitting = fitting or [p for p in choices[1:] if not _breaks(session, p, begun)]
-        plan = next(iter(fitting or [p for p in choices[1:] if p is not None]), None)
-        session.plan = plan
-        session.unthinking = not fitting
+        if _breaks(session, session.plan, begun):
+            session.plan = await self._earlier(session, begun, sent)
+            session.unthinking = _breaks(session, session.plan, begun)
         if session.scene.mode != "on" or session.compaction:
             return
-        urgent = plan_emergency(session, plan, self._clock())
+        urgent = plan_emergency(session, session.plan, self._clock())
         if urgent is not None:
             await self._commit(session, self.plans(session), urgent)
             session.unthinking = _breaks(session, session.plan, begun)
 
     async def _earlier(
         self, session: Session, begun: int, sent: Mapping[bytes, Sent]
-    ) -> Sequence[Plan | None]:
-        """The plans of the request before and of the one that began the turn."""
-        tenant = session.scene.caller.tenant
-        earlier = (session.previous, sent.get(session.conversation.links[begun]))
-        plans = self.plans(session)
-        return [
-            await plans.get(tenant, before.plan) if before is not None and before.plan else None
-            for before in earlier
-        ]
+    ) -> Plan | None:
+        """The plan of the request before; where that is not known, of the turn's first."""
+        before = session.previous or sent.get(session.conversation.links[begun])
+        if before is None or not before.plan:
+            return None
+        return await self.plans(session).get(session.scene.caller.tenant, before.plan)
 
 
 def begin_of_signed_turn(conversation: Conversation) -> int | None:

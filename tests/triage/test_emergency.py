@@ -85,3 +85,18 @@ async def test_the_provider_says_how_long_a_token_is() -> None:
     other = _studio(2_500)
     _, session = await other.send(loop)
     assert session.acts
+
+
+async def test_what_the_judge_would_keep_goes_all_the_same() -> None:
+    """And what it would drop goes first, also where that did not pay yet."""
+    talk = [m for n in range(4) for m in (user(f"{n} " + "abcd"[n] * 2_000), said("Yes."))]
+    dear = {"min_reclaim": 0, "expected_calls": 0}
+    studio = Studio(small(window_tokens=3_000, cost=dear), FakeDecider({3: "drop"}))
+    _, session = await studio.send([*talk, user("Now?")])
+    studio.hear(session)
+    await studio.settle()
+    sent, session = await studio.send([*talk, user("Now?"), said("x"), user("5 " + "e" * 4_000)])
+    assert session.plan is not None
+    assert session.plan.reason == "emergency"
+    assert sorted(act.number for act in session.acts.values()) == [1, 2, 3]
+    assert [m["content"][0] for m in sent if m["role"] == "user"] == ["E", "3", "N", "5"]
