@@ -5,7 +5,7 @@ Everything else is built anew by `proxy/app.py` when the configuration changes.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,12 @@ from structlog.typing import FilteringBoundLogger
 
 from proxy.background import Background
 from proxy.edge.admit import Gate
+from proxy.errors import ConfigError
 from proxy.judge.embedded import Model
 from proxy.judge.fused import GATE_MODEL
 from proxy.keys.budget import month_start
 from proxy.keys.keyfile import key_path
-from proxy.keys.limiter import Limiter, check_workers
+from proxy.keys.limiter import Admission, Limiter, check_workers
 from proxy.keys.ring import KeyRing
 from proxy.ledger.priced import Listeners, PricedLedger, make_ledger
 from proxy.ledger.prices import Prices
@@ -29,16 +30,22 @@ from proxy.memory.gate.model import load_gate
 from proxy.observe.log import configure
 from proxy.observe.metrics import Metrics
 from proxy.observe.trace import NoTracer, Tracer, open_tracer
-from proxy.settings import Settings
-from proxy.state.memory import MemoryStore
+from proxy.settings import Settings, State
+from proxy.state.memory import MemoryStore, Store
 from proxy.tools.lessons import Lessons
 from proxy.tools.semantic import Semantic, has_semantic
 from proxy.triage.tally import TriageTally
 from proxy.upstream.transport import Transport
 from proxy.ways import make_ways
 
-if TYPE_CHECKING:  # SQLAlchemy: 0.3 s and 25 MB, only where memory is on
+if TYPE_CHECKING:  # SQLAlchemy: 0.3 s and 25 MB, only where memory is on; redis is an extra
+    from proxy.keys.shared import Shared
     from proxy.memory.bank import Bank
+
+MISSING = "state.url: needs the extra `redis`: pip install 'usher-gateway[redis]'"
+
+Spendings = Callable[[float], Awaitable[Sequence[tuple[str, int, int]]]]
+"""What each key cost per day since a time, as the ledger says."""
 
 FIXED = (
     "server.host",
@@ -68,7 +75,9 @@ class Lasting:
     ways: Mapping[str, Transport]
     prices: Prices
     ledger: PricedLedger
-    limiter: Limiter
+    limiter: Admission
+    local: Limiter
+    shared: "Shared | None"
     ring: KeyRing
     gate: Gate
     metrics: Metrics
@@ -78,7 +87,7 @@ class Lasting:
     background: Background
     semantic: Semantic | None
     lessons: Lessons
-    store: MemoryStore
+    store: Store
     models: Mapping[str, Model]
     bank: "Bank | None"
 
@@ -99,7 +108,14 @@ def open_lasting(
     `transports` replaces the ways to an upstream by kind of target; `heard` is told of every row.
     """
     metrics, log = Metrics(), configure(settings.log)
-    limiter, tracer = Limiter(), open_tracer(enabled=settings.tracing.enabled)
+
+    async def spendings(since: float) -> Sequence[tuple[str, int, int]]:
+        return await ledger.spent(since)
+
+    shared = _open_shared(settings, log, metrics, spendings)
+    local = Limiter()
+    limiter: Admission = shared.limiter if shared else local
+    tracer = open_tracer(enabled=settings.tracing.enabled)
     prices = Prices(settings.prices)
     tally = Tally(lambda: ledger.health)
     ledger = make_ledger(
@@ -113,6 +129,8 @@ def open_lasting(
         prices=prices,
         ledger=ledger,
         limiter=limiter,
+        local=local,
+        shared=shared,
         ring=open_ring(settings, data, log, metrics),
         gate=Gate(),
         metrics=metrics,
@@ -122,7 +140,7 @@ def open_lasting(
         background=Background(log),
         semantic=_make_semantic(settings, data, log),
         lessons=Lessons(),
-        store=MemoryStore(settings.state.max_bytes, settings.state.ttl_seconds),
+        store=shared.store if shared else _make_store(settings.state),
         models=_make_gate(settings, log),
         bank=_open_bank(settings, data),
     )
@@ -136,7 +154,10 @@ async def live(
     await parts.ledger.start()
     if parts.bank is not None:
         await parts.bank.start()
-    await _restore_budgets(parts)
+    if parts.shared is None:
+        await _restore_budgets(parts)
+    else:
+        await parts.shared.start()
     async with asyncio.TaskGroup() as group:
         refresh = parts.settings.keys.refresh_seconds
         watches = [
@@ -144,6 +165,7 @@ async def live(
             for watch in (
                 parts.metrics.watch_loop(),
                 parts.ring.watch(refresh),
+                *((parts.shared.limiter.watch(),) if parts.shared else ()),
                 *(begin() for begin in further),
             )
         ]
@@ -151,6 +173,8 @@ async def live(
         for watch in watches:
             watch.cancel()
     await parts.background.drain(parts.settings.server.drain_seconds)
+    if parts.shared is not None:
+        await parts.shared.aclose()
     if parts.bank is not None:
         await parts.bank.aclose()
     if parts.semantic is not None:
@@ -170,9 +194,10 @@ def open_ring(
 ) -> KeyRing:
     """The gateway keys, read once. Raises ConfigError for a broken file or limits that can't hold.
 
-    Limits are counted per process, so keys with limits need a single worker.
+    Limits are counted per process unless there is a shared store, so without one keys with limits
+    need a single worker.
     """
-    workers = settings.server.workers
+    workers = settings.server.workers if settings.state.url is None else 1
     ring = KeyRing(
         key_path(settings.keys.file, data),
         check=lambda keys: check_workers(workers, keys),
@@ -187,11 +212,28 @@ async def _restore_budgets(parts: Lasting) -> None:
     """A restart refills no budget; without budgets the ledger need not be asked."""
     limits = [key.limits for key in parts.ring.keys]
     if any(limit.budget_day is not None or limit.budget_month is not None for limit in limits):
-        parts.limiter.restore(await parts.ledger.spent(month_start(time.time())))
+        parts.local.restore(await parts.ledger.spent(month_start(time.time())))
+
+
+def _make_store(settings: State) -> MemoryStore:
+    return MemoryStore(settings.max_bytes, settings.ttl_seconds)
+
+
+def _open_shared(
+    settings: Settings, log: FilteringBoundLogger, metrics: Metrics, spendings: Spendings
+) -> "Shared | None":
+    """What all processes share, where an operator named a server for it."""
+    if settings.state.url is None:
+        return None
+    try:
+        from proxy.keys.shared import open_shared  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise ConfigError(MISSING, param="state.url") from None
+    return open_shared(settings.state, log, metrics, spendings)
 
 
 def _make_listeners(
-    limiter: Limiter, tally: Tally, tracer: Tracer, heard: Listeners | None
+    limiter: Admission, tally: Tally, tracer: Tracer, heard: Listeners | None
 ) -> Listeners:
     further = heard or Listeners()
     spans = isinstance(tracer, NoTracer)

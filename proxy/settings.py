@@ -227,9 +227,18 @@ class Keys(Section):
 
 
 class State(Section):
-    """The small shared store for parked rounds and conversations."""
+    """What is kept for a while: parked rounds, conversations, what keys used of their limits."""
 
-    max_bytes: int = Field(64 * 1024 * 1024, ge=0, description="Memory for it, in bytes.")
+    url: str | None = Field(
+        None, description="Redis or Valkey that all processes share; unset: each one's memory."
+    )
+    prefix: str = Field(
+        "usher", pattern=r"^[A-Za-z0-9_.-]{1,32}$", description="How its keys begin there."
+    )
+    timeout_ms: int = Field(1000, ge=1, description="Longest wait for an answer of it, in ms.")
+    max_bytes: int = Field(
+        64 * 1024 * 1024, ge=0, description="Memory for it in bytes, where no URL is set."
+    )
     ttl_seconds: int = Field(6 * 3600, ge=1, description="Seconds an entry lives.")
 
 

@@ -14,7 +14,7 @@ from proxy.keys.issue import new_key, revoke_key
 from proxy.keys.key import GatewayKey, KeyPolicy, Limits
 from proxy.keys.keyfile import key_path
 from proxy.lasting import open_ring
-from proxy.settings import Settings
+from proxy.settings import Settings, State
 from proxy.upstream.transport import Prepared
 from proxy.wire import JSONObject
 from tests.edge.driver import CHAT, Answered, ask
@@ -176,5 +176,7 @@ def test_limits_need_one_worker(tmp_path: Path) -> None:
     """Each process would allow the whole limit, so the start is refused with the reason."""
     _make(tmp_path, limits=Limits(rpm=7))
     settings = Settings.model_validate({"server": {"workers": 2}})
-    with pytest.raises(ConfigError, match="2 processes"):
+    with pytest.raises(ConfigError, match=r"2 processes.*state\.url"):
         open_ring(settings, tmp_path)
+    shared = settings.model_copy(update={"state": State(url="redis://127.0.0.1:1")})
+    assert not open_ring(shared, tmp_path).open

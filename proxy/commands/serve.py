@@ -1,5 +1,6 @@
 """Settings and command-line flags come in; a gateway runs until a signal stops it."""
 
+import asyncio
 import json
 import socket
 import sys
@@ -14,7 +15,7 @@ from proxy.commands.workers import Work, serve_app, serve_many
 from proxy.config import Source, data_folder, load
 from proxy.configfile import Entry, Key
 from proxy.errors import ConfigError
-from proxy.lasting import open_ring
+from proxy.lasting import MISSING, open_ring
 from proxy.ledger.connect import check_ledger
 from proxy.reload import Followed
 from proxy.settings import Settings
@@ -52,6 +53,7 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
     keyed = not open_ring(settings, data).open
     refuse_open_address(settings, keyed=keyed)
     check_ledger(settings.ledger, data)
+    check_shared(settings)
 
     def announce(port: int) -> None:
         start = Start(settings, port, data, loaded.path, keyed=keyed)
@@ -67,6 +69,17 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
             return
         gateway = build_gateway(settings, data, followed=followed)
         serve_app(gateway, settings.server, listener, announce)
+
+
+def check_shared(settings: Settings) -> None:
+    """Raises ConfigError when the shared store is not there, before anything listens."""
+    if settings.state.url is None:
+        return
+    try:
+        from proxy.state.redis import check_state  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise ConfigError(MISSING, param="state.url") from None
+    asyncio.run(check_state(settings.state))
 
 
 def listen(settings: Settings) -> socket.socket:

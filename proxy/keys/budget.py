@@ -43,9 +43,9 @@ class Budget:
         """The budget that is used up, if one is."""
         today = int(now // DAY_SECONDS)
         if per_month is not None and self._months.get(month_of(today), 0) >= per_month:
-            return Spent("month", _next_month(today) * DAY_SECONDS - now)
+            return Spent("month", until_next("month", now))
         if per_day is not None and self._days.get(today, 0) >= per_day:
-            return Spent("day", (today + 1) * DAY_SECONDS - now)
+            return Spent("day", until_next("day", now))
         return None
 
 
@@ -60,6 +60,12 @@ def month_start(now: float) -> float:
     """When this month began, UTC."""
     date = datetime.fromtimestamp(now, UTC)
     return datetime(date.year, date.month, 1, tzinfo=UTC).timestamp()
+
+
+def until_next(period: str, now: float) -> float:
+    """The seconds until the next day or month begins, UTC."""
+    today = int(now // DAY_SECONDS)
+    return (_next_month(today) if period == "month" else today + 1) * DAY_SECONDS - now
 
 
 def _next_month(day: int) -> int:

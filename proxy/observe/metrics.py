@@ -12,6 +12,7 @@ ToolState: TypeAlias = Literal["kept", "deferred", "predicted", "discovered"]
 RoundOutcome: TypeAlias = Literal["found", "empty", "duplicate", "limit", "repaired", "failed"]
 PredictionOutcome: TypeAlias = Literal["hit", "unused", "miss"]
 ReloadOutcome: TypeAlias = Literal["ok", "failed"]
+StateUse: TypeAlias = Literal["limits", "store"]
 
 Label = TypeVar("Label", bound=str)
 
@@ -94,6 +95,12 @@ class Metrics:
             "usher_config_stale",
             "1 while the configuration on disk is refused and an older one is in force.",
             registry=self.registry,
+        )
+        self.state_failures: Tally[StateUse] = self._tally(
+            "usher_state_failures_total",
+            "Questions to the shared store that got no answer in time.",
+            "use",
+            get_args(StateUse),
         )
         ProcessCollector(registry=self.registry)
 
