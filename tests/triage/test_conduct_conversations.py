@@ -40,6 +40,7 @@ class Client:
     messages: list[JSONObject] = field(default_factory=list)
     asked: list[list[JSONObject]] = field(default_factory=list)
     sent: list[tuple[list[JSONObject], list[JSONObject], str, int]] = field(default_factory=list)
+    acts: set[str] = field(default_factory=set)
     count: int = 0
     lost: int = 0
 
@@ -58,20 +59,23 @@ class Client:
         check_signatures(woven[1:])
         assert woven[0] == messages[0]
         plan = session.plan.anchor if session.plan is not None and session.acts else ""
-        self.compare(woven[1:], plan)
+        self.compare(woven[1:], plan, set(session.acts))
         self.sent.append((deepcopy(self.messages), woven[1:], plan, self.lost))
+        self.acts = set(session.acts)
         self.asked.append(deepcopy(self.messages))
         answer = self.answer(woven[1:], calls, thinks=thinks)
         await self.studio.answer(session, orjson.dumps(answer[0]))
         self.studio.hear(session)
         self.messages.extend(answer)
 
-    def compare(self, woven: Sequence[JSONObject], plan: str) -> None:
-        """No prefix moves without a new plan."""
+    def compare(self, woven: Sequence[JSONObject], plan: str, acts: set[str]) -> None:
+        """No prefix moves without a new plan, and a plan only adds."""
         if not self.sent:
             return
         messages, earlier, used, lost = self.sent[-1]
         grown = [plain(m) for m in self.messages[: len(messages)]] == [plain(m) for m in messages]
+        if grown and lost == self.lost:
+            assert self.acts <= acts
         if grown and used == plan and lost == self.lost:
             assert [plain(m) for m in woven[: len(earlier)]] == [plain(m) for m in earlier]
 
