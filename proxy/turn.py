@@ -89,6 +89,8 @@ class Turn:
         crew = self._crew
         if crew.triage is not None:
             opened = await self._triage(crew.triage, opened, account)
+            if opened.triage is not None:
+                opened.triage.gate = session
         draft = await crew.drafter.draft(opened)
         if isinstance(draft, RequestPlan):
             account.plan = draft

@@ -53,6 +53,12 @@ class Session:
         """Whether something may still have to be told with this reply."""
         return not self._told and (bool(self._artifacts) or not self._done.is_set())
 
+    async def wanted(self) -> bool:
+        """Whether the newest message asks to have something remembered, once that is judged."""
+        if self.status == "pending":
+            await self._done.wait()
+        return self.score is not None and self.status in ("pass", "memoised", "rate_limited")
+
     def header(self) -> bytes:
         """The value of `x-usher-memory`."""
         parts: list[str] = [self.status]

@@ -25,6 +25,20 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """Positions that somebody has asked for.
+
+    In front of some stands what was recalled; some the memory gate took for memory requests.
+    """
+
+    recalled: Container[int] = ()
+    remembered: Container[int] = ()
+
+
+NOTHING = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The candidates, and why each other unit that is old enough stays: number to reason."""
 
@@ -42,21 +56,20 @@ def find_candidates(
     conversation: Conversation,
     plan: Plan | None,
     settings: Triage,
-    recalled: Container[int] = (),
+    wanted: Wanted = NOTHING,
     *,
     forced: bool = False,
 ) -> Found:
     """The old units that may be judged, the largest first.
 
-    `recalled` are positions with something that was recalled. `forced` is near the window: then a
-    client's cache mark does not protect what stands before it.
+    `forced` is near the window: then a client's cache mark does not protect what stands before it.
     """
     steps = conversation.steps()[-settings.protect.steps :]
     newest = steps[0].number if steps else 0
     old = [unit for unit in conversation.units if _is_old(unit, conversation, settings, newest)]
     barrier = 0 if forced else _last_mark(old)
     quotes = find_quotes(newest_text(conversation))
-    around = _Around(conversation, plan, settings, recalled, quotes, barrier)
+    around = _Around(conversation, plan, settings, wanted, quotes, barrier)
     found = Found()
     for unit in old:
         messages = read_unit(conversation, unit)
@@ -84,7 +97,7 @@ class _Around:
     conversation: Conversation
     plan: Plan | None
     settings: Triage
-    recalled: Container[int]
+    wanted: Wanted
     quotes: Sequence[str]
     barrier: int
 
@@ -112,7 +125,8 @@ def _reason_to_spare(unit: Unit, messages: Sequence[JSONObject], around: _Around
         ("kept", asked_in is not None and asked_in > recent),
         ("first", first and around.settings.protect.first),
         ("cache_control", unit.marked or unit.number <= around.barrier),
-        ("recalled", any(position in around.recalled for position in unit.positions)),
+        ("recalled", any(position in around.wanted.recalled for position in unit.positions)),
+        ("memory request", any(p in around.wanted.remembered for p in unit.positions)),
         ("pinned", is_pinned(messages)),
         ("quoted", is_quoted(messages, around.quotes)),
     )

@@ -19,6 +19,8 @@ COMPACTION = re.compile(
     re.IGNORECASE,
 )
 """How agents ask a model to shorten a conversation; such a request needs all of it."""
+INJECTED = re.compile(r"<(memory_service|user_memory)>.*?</\1>", re.DOTALL)
+"""What memory puts into messages: it may be there on one request and not on the next."""
 _COMPACTION_CHARS = 4_000
 _MEDIA_BYTES = 4_000
 """What one picture or file counts: a thousand tokens are a usual price, whatever its bytes."""
@@ -57,7 +59,8 @@ def read_fact(raw: bytes) -> Fact | None:
     text = read_text(content)
     calls = tuple(call_ids(message)) if role == "assistant" else ()
     answers = message.get("tool_call_id")
-    plain = unicodedata.normalize("NFC", text).replace("\r\n", "\n").strip()
+    own = INJECTED.sub("", text) if "</" in text else text
+    plain = unicodedata.normalize("NFC", own).replace("\r\n", "\n").strip()
     media = _weigh_media(content) if isinstance(content, list) else 0
     tail = text[-_COMPACTION_CHARS:] if role == "user" else text[:_COMPACTION_CHARS]
     return Fact(

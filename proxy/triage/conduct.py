@@ -14,7 +14,7 @@ from proxy.triage.inforce import InForce
 from proxy.triage.plan import Sent
 from proxy.triage.planner import Planner
 from proxy.triage.scope import is_compaction, reason_to_leave, reason_to_pass
-from proxy.triage.session import Mode, Prefixes, Scene, Session
+from proxy.triage.session import Gate, Mode, Prefixes, Scene, Session
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
 from proxy.triage_settings import Limits, Triage
@@ -149,11 +149,19 @@ class Conduct:
         if session.scene.mode == "off":
             return
         self._parts.tally.answered(session, tokens)
+        if session.gate is not None and session.conversation.asks:
+            self._parts.spawn(self._pin(session, session.gate))
         density = measure_density(session, tokens.prompt or 0)
         if density is not None and session.scene.mode == "on":
             self._parts.spawn(self._note(session, density))
         if tokens.prompt is None or tokens.prompt > session.settings.high_water:
             self._parts.spawn(self._decide(session, tokens.prompt))
+
+    async def _pin(self, session: Session, gate: Gate) -> None:
+        """A message that memory was asked in is none that may go."""
+        if await gate.wanted():
+            tenant = session.scene.caller.tenant
+            await self._parts.plans.pin(tenant, session.conversation.head)
 
     async def explain(self, tenant: str, request_id: str) -> JSON:
         """What was decided after a request, or None."""

@@ -1,8 +1,9 @@
 """A history that nearly fills the window comes in; a plan made by rule alone goes out."""
 
+import math
 from collections.abc import Iterator, Mapping
 
-from proxy.triage.candidates import Candidate, find_candidates
+from proxy.triage.candidates import Candidate, Wanted, find_candidates
 from proxy.triage.cost import BYTES_PER_TOKEN
 from proxy.triage.plan import Act, Plan
 from proxy.triage.session import Session
@@ -12,7 +13,12 @@ FULL_SHARE = 0.95
 """Of the window: an estimate above it would not be answered at all."""
 
 
-def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | None:
+def may_overflow(session: Session) -> bool:
+    """Whether the whole history would nearly fill the window; most requests are far from it."""
+    return len(session.raw) > _room(session, FULL_SHARE)
+
+
+def plan_emergency(session: Session, plan: Plan | None, wanted: Wanted, now: float) -> Plan | None:
     """A plan that brings the prompt back to the budget's share of the window.
 
     What was decided but did not pay yet goes first, then results, then whole parts, also those that
@@ -20,24 +26,15 @@ def plan_emergency(session: Session, plan: Plan | None, now: float) -> Plan | No
     an estimate makes, because there will be no answer to learn from. None when there is no need, or
     nothing to take out.
     """
-    settings = session.settings
-    if settings.window_tokens is None:
-        return None
-    tools = len(session.scene.envelope.raw("tools") or b"")
-    density = session.previous.density if session.previous is not None else 0.0
-    density = density or BYTES_PER_TOKEN
-    room = FULL_SHARE * settings.window_tokens * density - tools
-    if len(session.raw) <= room:
-        return None
-    base = plan or Plan("")
+    base, settings = plan or Plan(""), session.settings
     size = _measure(session, base.acts)
-    if size <= room:
+    if size <= _room(session, FULL_SHARE):
         return None
     acts = {**base.acts, **base.pending}
     size = _measure(session, acts) if base.pending else size
-    goal = settings.window_share * settings.window_tokens * density - tools
+    goal = _room(session, settings.window_share)
     undecided = Plan(base.anchor, acts)
-    found = find_candidates(session.conversation, undecided, settings, forced=True)
+    found = find_candidates(session.conversation, undecided, settings, wanted, forced=True)
     for candidate, act in _order(found.units):
         if size <= goal:
             break
@@ -62,6 +59,16 @@ def measure_density(session: Session, used: int) -> float | None:
         return None
     tools = len(session.scene.envelope.raw("tools") or b"")
     return (_weigh(session, session.acts, sent) + tools) / used
+
+
+def _room(session: Session, share: float) -> float:
+    """The bytes of messages that fill a share of the window; endless where that is not known."""
+    window = session.settings.window_tokens
+    if window is None:
+        return math.inf
+    density = session.previous.density if session.previous is not None else 0.0
+    tools = len(session.scene.envelope.raw("tools") or b"")
+    return share * window * (density or BYTES_PER_TOKEN) - tools
 
 
 def _measure(session: Session, acts: Mapping[str, Act]) -> int:

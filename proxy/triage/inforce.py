@@ -6,7 +6,8 @@ may touch nothing in front of a block: a provider wants the blocks of a turn tha
 
 from collections.abc import Callable, Mapping
 
-from proxy.triage.emergency import plan_emergency
+from proxy.triage.candidates import Wanted
+from proxy.triage.emergency import may_overflow, plan_emergency
 from proxy.triage.plan import Plan, Sent
 from proxy.triage.session import Session
 from proxy.triage.store import Plans
@@ -55,9 +56,16 @@ class InForce:
             idle = now - session.previous.at
             if idle > session.settings.cost.cache_seconds:
                 new = plan.adopt(session.conversation.head.hex(), "cold", now)
-        new = plan_emergency(session, new or plan, now) or new
+        new = await self._plan_emergency(session, new or plan) or new
         if new is not None:
             await self._commit(session, plans, new)
+
+    async def _plan_emergency(self, session: Session, plan: Plan | None) -> Plan | None:
+        if not may_overflow(session):
+            return None
+        tenant = session.scene.caller.tenant
+        pinned = await self.plans(session).pinned(tenant, session.conversation)
+        return plan_emergency(session, plan, Wanted(remembered=pinned), self._clock())
 
     async def _commit(self, session: Session, plans: Plans, new: Plan) -> None:
         tenant = session.scene.caller.tenant
@@ -75,7 +83,7 @@ class InForce:
             session.unthinking = _breaks(session, session.plan, begun)
         if session.scene.mode != "on" or session.compaction:
             return
-        urgent = plan_emergency(session, session.plan, self._clock())
+        urgent = await self._plan_emergency(session, session.plan)
         if urgent is not None:
             await self._commit(session, self.plans(session), urgent)
             session.unthinking = _breaks(session, session.plan, begun)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from proxy.judge.job import Purpose
-from proxy.triage.candidates import Candidate, Found, find_candidates, is_ripe, newest_text
+from proxy.triage.candidates import Candidate, Found, Wanted, find_candidates, is_ripe, newest_text
 from proxy.triage.cost import Change, Verdict, measure, tokens_of, weigh
 from proxy.triage.decide import Decider, Ruling
 from proxy.triage.inforce import begin_of_signed_turn
@@ -89,12 +89,13 @@ class Planner:
         forced = used > session.settings.force_water
         base = plan or Plan(anchor)
         running = Plan(anchor, dict(session.acts), {}, base.kept)
-        found = self._find_behind(running, session, used)
+        wanted = Wanted(session.recalled, await plans.pinned(tenant, session.conversation))
+        found = self._find_behind(running, session, used, wanted)
         if found is not None:
             base = running
         else:
             found = find_candidates(
-                session.conversation, plan, session.settings, session.recalled, forced=forced
+                session.conversation, plan, session.settings, wanted, forced=forced
             )
         candidates = found.units[: session.settings.max_units]
         rulings: Sequence[Ruling] = ()
@@ -117,7 +118,9 @@ class Planner:
         reason = verdict if kept == new else "another worker decided"
         return Outcome(reason, kept, rulings, found.spared, change)
 
-    def _find_behind(self, running: Plan, session: Session, used: int) -> Found | None:
+    def _find_behind(
+        self, running: Plan, session: Session, used: int, wanted: Wanted
+    ) -> Found | None:
         """In a turn with signed blocks: what is behind the last of them; None if not enough.
 
         A plan of it takes effect at once, on top of the one in force. One that touches more waits
@@ -127,7 +130,7 @@ class Planner:
         if session.signed or begin_of_signed_turn(conversation) is None:
             return None
         last = conversation.chain.signed[-1]
-        found = find_candidates(conversation, running, settings, session.recalled)
+        found = find_candidates(conversation, running, settings, wanted)
         behind = [candidate for candidate in found.units if candidate.unit.positions[0] > last]
         if not self._is_worth_asking(behind, running, session, used):
             return None

@@ -68,6 +68,13 @@ class Layout:
     recall: bool = False
 
 
+class Gate(Protocol):
+    """Whoever judges whether the newest user message asks to have something remembered."""
+
+    async def wanted(self) -> bool:
+        """Once that is known; False where it never will be."""
+
+
 class Prefixes:
     """Finished beginnings of arrays by plan: between plans nothing in them changes."""
 
@@ -102,7 +109,7 @@ class Session:
     """Triage of one request; `settings` are those for its model.
 
     `unthinking` when blocks of the running turn are left out: a provider then refuses to think on.
-    `signed` once the answer has a signature in it.
+    `signed` once the answer has a signature in it. `gate` is memory's, where there is one.
 
     `acts` are in force for it, `states` say what signed blocks of its history were made from.
     """
@@ -123,6 +130,7 @@ class Session:
     shown_id: str | None = None
     unthinking: bool = False
     signed: bool = False
+    gate: Gate | None = None
     _sent: bool = False
     _names: tuple[str | None] | None = None
 

@@ -107,6 +107,18 @@ class Plans:
         """Keeps what a signed block was made from."""
         await self._store.put(tenant, f"triage:made:{seal.hex()}", state.encode())
 
+    async def pin(self, tenant: str, link: bytes) -> None:
+        """Keeps that the user message at a link asks to have something remembered."""
+        await self._store.put(tenant, f"triage:pin:{link.hex()}", b"1")
+
+    async def pinned(self, tenant: str, conversation: Conversation) -> frozenset[int]:
+        """Positions of the messages for which `pin` was called."""
+        links, facts = conversation.links, conversation.facts
+        users = [position for position, fact in enumerate(facts) if fact.role == "user"]
+        keys = {f"triage:pin:{links[position].hex()}": position for position in users}
+        found = await self._store.get_many(tenant, list(keys))
+        return frozenset(keys[key] for key in found)
+
     async def audit(self, tenant: str, request_id: str, entry: JSONObject) -> None:
         """Keeps what was decided after a request, for whoever asks why."""
         await self._store.put(tenant, f"triage:audit:{request_id}", orjson.dumps(entry))

@@ -90,6 +90,11 @@ class Conversation(msgspec.Struct, frozen=True):
         """The hash of everything that this request holds."""
         return self.links[-1] if self.links else b""
 
+    @property
+    def asks(self) -> bool:
+        """Whether a user message is the newest."""
+        return bool(self.facts) and self.facts[-1].role == "user"
+
     def read(self, position: int) -> JSONObject:
         """One message as an object."""
         message: JSONObject = orjson.loads(memoryview(self.items[position]))

@@ -1,5 +1,7 @@
 """One turn's memory, from its beginning to what is told."""
 
+import asyncio
+
 import pytest
 
 from proxy.memory.change import Outcome
@@ -54,3 +56,16 @@ def test_the_header() -> None:
     assert session.header() == b"pass;injected=3;dropped=2"
     assert Session("r", None, "off", "no_user").header() == b"off;reason=no_user"
     assert session.render([]) == b""
+
+
+async def test_whether_something_was_to_be_remembered() -> None:
+    """Known once the gate has judged; an unmeasured message counts as none."""
+    session = Session("r", ALI, "pending", score=0.9)
+    waiting = asyncio.get_running_loop().create_task(session.wanted())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    session.status = "pass"
+    session.settle()
+    assert await waiting
+    assert not await Session("r", ALI, "skip", score=0.1).wanted()
+    assert not await Session("r", ALI, "pass").wanted()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.triage.candidates import find_candidates, is_ripe, newest_text
+from proxy.triage.candidates import Wanted, find_candidates, is_ripe, newest_text
 from proxy.triage.plan import Act, Plan
 from proxy.triage_settings import Triage
 from proxy.wire import JSONObject
@@ -51,7 +51,7 @@ def test_a_clients_old_cache_mark_protects_what_is_before_it() -> None:
 def test_quoted_and_recalled_parts_stay() -> None:
     """They are in use."""
     messages = [user("The pump fails when it rains"), *OLD[1:-1], user("> The pump fails when it")]
-    found = find_candidates(converse(messages), None, small(), recalled={3})
+    found = find_candidates(converse(messages), None, small(), Wanted(recalled={3}))
     assert found.spared == {1: "quoted", 2: "recalled"}
 
 

@@ -56,3 +56,10 @@ def test_pictures_inside_count_by_content() -> None:
         return {"role": "user", "content": [{"type": "image_url", "image_url": url}]}
 
     assert _digest(look("AAAA")) != _digest(look("BBBB"))
+
+
+def test_what_memory_puts_in_does_not_count() -> None:
+    """It stands in a message on one request and may not on the next."""
+    noted = "Call me Al.\n\n<memory_service>Say that you have taken note.</memory_service>"
+    assert _digest(user(noted)) == _digest(user("Call me Al."))
+    assert _digest(user(noted)) != _digest(user("Call me Bo."))

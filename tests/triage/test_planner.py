@@ -168,3 +168,29 @@ async def test_old_notes_become_labels() -> None:
     sent = str((await studio.send([*history, said("x"), user("?")]))[0])
     assert "Found 7." not in sent
     assert "[2] look(1)" in sent
+
+
+class _Gate:
+    """Memory's gate, which takes every message for a request or none."""
+
+    def __init__(self, answer: bool) -> None:
+        self.answer = answer
+
+    async def wanted(self) -> bool:
+        return self.answer
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_what_the_memory_gate_let_through_stays(asked: bool) -> None:
+    """Its verdict on a message is remembered for as long as the conversation goes on."""
+    studio = Studio(small(), FakeDecider({1: "drop", 2: "drop"}))
+    messages = _talk(3)
+    for stop in (1, 3):
+        _, session = await studio.send(messages[:stop])
+        session.gate = _Gate(asked and stop == 1)
+        studio.hear(session, 10)
+        await studio.settle()
+    entry = await _decide(studio, messages)
+    assert entry["spared"] == ({"1": "memory request"} if asked else {})
+    sent, _ = await studio.send([*messages, said("Now."), user("And?")])
+    assert (messages[0] in sent) is asked
