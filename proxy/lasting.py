@@ -205,6 +205,12 @@ def open_ring(
         count=metrics.key_reloads.add if metrics else None,
     )
     ring.load()
+    if ring.open and settings.keys.file is not None:
+        raise ConfigError(
+            f"keys.file: {ring.path} holds no keys, so nobody could be told from anybody; make one "
+            "with `usher key new`, or leave keys.file away to serve this machine without keys",
+            param="keys.file",
+        )
     return ring
 
 

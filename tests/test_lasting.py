@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from proxy.errors import ConfigError
+from proxy.keys.issue import new_key
 from proxy.lasting import FIXED, live, open_lasting
 from proxy.settings import Settings
 
@@ -24,6 +26,19 @@ def test_memory_is_switched_on_by_a_start(tmp_path: Path, mode: str, *, fixed: b
     """Its database is opened then; where it is open, memory can be switched off and on again."""
     settings = Settings.model_validate({"memory": {"mode": mode}})
     assert ("memory.mode" in open_lasting(settings, tmp_path).fixed) is fixed
+
+
+@pytest.mark.parametrize("content", [None, '{"version": 1, "keys": []}'])
+def test_a_key_file_that_is_wanted_has_keys(tmp_path: Path, content: str | None) -> None:
+    """Who names one does not mean to serve everybody; the way out is in the message."""
+    file = tmp_path / "keys.json"
+    if content is not None:
+        file.write_text(content)
+    settings = Settings.model_validate({"keys": {"file": str(file)}})
+    with pytest.raises(ConfigError, match=r"holds no keys.*usher key new"):
+        open_lasting(settings, tmp_path)
+    new_key(file, lambda key: key, "alice")
+    assert not open_lasting(settings, tmp_path).ring.open
 
 
 async def test_everything_ends(tmp_path: Path) -> None:

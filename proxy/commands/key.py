@@ -1,9 +1,10 @@
 """`usher key …`: what a key may do comes in; the changed key file and, once, a secret go out."""
 
+import difflib
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import msgspec
 import typer
@@ -15,6 +16,8 @@ from proxy.keys.issue import describe_key, new_key, revoke_key, rotate_key
 from proxy.keys.key import GatewayKey, KeyPolicy, Limits
 from proxy.keys.keyfile import key_path, read_keys
 from proxy.ledger.usage import nano_usd
+from proxy.settings import Settings
+from proxy.upstream.target import Targets
 
 app = typer.Typer(help="Make, list, revoke and rotate gateway keys.", no_args_is_help=True)
 
@@ -28,7 +31,12 @@ Name = Annotated[str, typer.Argument(help="The key's name, as the ledger shows i
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SPAN = re.compile(r"(\d{1,4})([mhd])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
-_COLUMNS = ("name", "id", "tenant", "state", "admin", "models", "user", "limits")
+_COLUMNS = ("name", "id", "tenant", "state", "admin", "models", "upstream", "user", "limits")
+CHOICES = {
+    field.name: [word for word in get_args(get_args(field.type)[0]) if word]
+    for field in msgspec.structs.fields(KeyPolicy)
+}
+"""What can be fixed for a key, in the words of its policy."""
 
 
 @app.command()
@@ -56,6 +64,8 @@ def new(  # noqa: PLR0913, PLR0917 - options are parameters
 ) -> None:
     """Make a key; its secret is printed once and kept nowhere."""
     check_name(name)
+    settings = load(config, os.environ).settings
+    check_upstream(settings, upstream)
     limits = Limits(rpm, tpm, concurrent, nano_usd(budget_day), nano_usd(budget_month))
     policy = read_policy({"defer": defer, "predict": predict, "memory": memory, "triage": triage})
 
@@ -72,7 +82,8 @@ def new(  # noqa: PLR0913, PLR0917 - options are parameters
             limits=limits,
         )
 
-    show_secret(name, new_key(find_file(config), wanted, name), as_json=as_json)
+    path = key_path(settings.keys.file, data_folder(os.environ))
+    show_secret(name, new_key(path, wanted, name), as_json=as_json)
 
 
 @app.command("list")
@@ -118,6 +129,15 @@ def find_file(config: Path | None) -> Path:
     return key_path(settings.keys.file, data_folder(os.environ))
 
 
+def check_upstream(settings: Settings, name: str | None) -> None:
+    """Raises ConfigError for an upstream that the configuration does not have."""
+    known = Targets(settings).names
+    if name is not None and name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise ConfigError(f"--upstream {name}: no provider of that name is configured; {hint}")
+
+
 def check_name(name: str) -> None:
     """Raises ConfigError for a name that would not fit into a log line or a header."""
     if not _NAME.fullmatch(name):
@@ -131,7 +151,8 @@ def read_policy(words: dict[str, str | None]) -> KeyPolicy:
         try:
             msgspec.convert({name: word}, KeyPolicy)
         except msgspec.ValidationError:
-            raise ConfigError(f"--{name} {word}: see `usher key new --help`") from None
+            choices = ", ".join(CHOICES[name])
+            raise ConfigError(f"--{name} {word}: must be one of {choices}") from None
     return msgspec.convert(given, KeyPolicy)
 
 

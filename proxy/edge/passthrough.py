@@ -3,12 +3,14 @@
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
 from proxy.edge.body import read_body
 from proxy.edge.exchange import Edge, Exchange
+from proxy.edge.multipart import Held, find_boundary, hold_form
 from proxy.edge.paths import Place
 from proxy.edge.tee import Tee
 from proxy.edge.watch import ClientGone
@@ -24,6 +26,13 @@ from proxy.upstream.headers import request_headers, response_headers
 from proxy.upstream.target import Target, Targets, url_for
 from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamResponse
 from proxy.wire import Headers, JSONObject
+
+Body: TypeAlias = bytes | AsyncIterator[bytes] | None
+
+MAX_HELD = 32 * 1024 * 1024
+"""Of a form whose file stands before its model; audio is at most 25 MB."""
+STORED = ("/files", "/uploads/")
+"""Forms for these have no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +60,8 @@ class Passthrough:
         if exchange.head.upgrade == b"websocket":
             raise NotOffered("WebSocket connections are not forwarded; use the HTTP API.")
         told = await self._edge.admit(exchange, caller)
-        body = await self._body(exchange, caller)
-        target = self._target(body, caller)
+        body, model = await self._body(exchange, caller)
+        target = self._target(model, caller)
         entry = Entry(self._forward.ledger, exchange.head.request_id, caller, target)
         response = await self._send(exchange, caller, target, body)
         entry.adopt(response.headers)
@@ -60,39 +69,58 @@ class Passthrough:
         headers.extend(told)
         return Reply(response.status, headers, Relay(response, entry))
 
-    async def _body(
-        self, exchange: Exchange, caller: Caller
-    ) -> bytes | AsyncIterator[bytes] | None:
-        """The body; read to its end only when it is short or its model has to be known.
+    async def _body(self, exchange: Exchange, caller: Caller) -> tuple[Body, str | None]:
+        """The body, and the model that it names; None when nobody has to know.
 
-        Raises Forbidden for a key of few models when the body's model is not one of them, or
-        cannot be read.
+        Read to its end only when it is short or its model has to be known. Raises Forbidden for a
+        key of few models when that is not one of them, or cannot be read.
         """
         head, receive = exchange.head, exchange.receive
         if not head.has_body:
             exchange.watch.start()
-            return None
+            return None, None
         bound = caller.grant is not None and bool(caller.grant.models)
-        if bound or (self._forward.settings.providers and b"json" in head.content_type.lower()):
+        asked = bound or bool(self._forward.settings.providers)
+        boundary = find_boundary(head.content_type) if asked else None
+        if boundary is not None:
+            return await self._form(exchange, caller, boundary)
+        if bound or (asked and b"json" in head.content_type.lower()):
             body = await read_body(receive, head.length, self._edge.settings.max_body_bytes)
             exchange.watch.start()
-            if caller.grant is not None:
-                place: Place = exchange.scope["path_params"]["place"]
-                check_model(caller.grant, _model(body), place.deployment)
-            return body
+            model = _model(body)
+            _check(exchange, caller, model)
+            return body, model
         first = await receive()
         if first["type"] == "http.disconnect":
             raise ClientGone
         if first.get("more_body", False):
-            return _upload(exchange, first)
+            return _upload(exchange, first), None
         exchange.watch.start()
-        return bytes(first.get("body", b""))
+        return bytes(first.get("body", b"")), None
 
-    def _target(self, body: bytes | AsyncIterator[bytes] | None, caller: Caller) -> Target:
+    async def _form(
+        self, exchange: Exchange, caller: Caller, boundary: bytes
+    ) -> tuple[Body, str | None]:
+        """A form, read until its model is known; the rest streams.
+
+        For a key of few models the rest is looked at, too: a second model would win elsewhere.
+        """
+        bound = caller.grant is not None and bool(caller.grant.models)
+        room = min(self._edge.settings.max_body_bytes, MAX_HELD)
+        held = await hold_form(exchange, boundary, room, strict=bound)
+        place: Place = exchange.scope["path_params"]["place"]
+        if held.field.model is not None or not (held.whole and place.path.startswith(STORED)):
+            _check(exchange, caller, held.field.model or "")
+        if held.whole:
+            exchange.watch.start()
+            return held.body, held.field.model
+        return _rest(exchange, held, strict=bound), held.field.model
+
+    def _target(self, model: str | None, caller: Caller) -> Target:
         if caller.grant is not None and caller.grant.upstream is not None:
             return self._forward.targets.named(caller.grant.upstream)
-        if self._forward.settings.providers and isinstance(body, bytes):
-            return self._forward.targets.choose(_model(body))
+        if self._forward.settings.providers and model is not None:
+            return self._forward.targets.choose(model)
         return self._forward.targets.default
 
     async def _send(
@@ -100,7 +128,7 @@ class Passthrough:
         exchange: Exchange,
         caller: Caller,
         target: Target,
-        body: bytes | AsyncIterator[bytes] | None,
+        body: Body,
     ) -> UpstreamResponse:
         scope = exchange.scope
         place: Place = scope["path_params"]["place"]
@@ -199,6 +227,21 @@ class Relay:
         usage, model = await self._tee.read()
         if usage is not None:
             self._entry.write(self._response.status, usage, model)
+
+
+def _check(exchange: Exchange, caller: Caller, model: str) -> None:
+    if caller.grant is not None:
+        place: Place = exchange.scope["path_params"]["place"]
+        check_model(caller.grant, model, place.deployment)
+
+
+async def _rest(exchange: Exchange, held: Held, *, strict: bool) -> AsyncIterator[bytes]:
+    yield held.body
+    message: Message = {"type": "http.request", "body": b"", "more_body": True}
+    async for piece in _upload(exchange, message):
+        if strict:
+            held.field.feed(piece)
+        yield piece
 
 
 async def _upload(exchange: Exchange, message: Message) -> AsyncIterator[bytes]:

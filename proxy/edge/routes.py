@@ -14,6 +14,7 @@ from proxy.edge.asked import Asked
 from proxy.edge.cors import cors_middleware
 from proxy.edge.endpoint import Endpoint
 from proxy.edge.exchange import Edge
+from proxy.edge.head import read_head
 from proxy.edge.health import health_routes
 from proxy.edge.passthrough import Forward, Passthrough
 from proxy.edge.paths import USUAL, Place, locate
@@ -134,8 +135,9 @@ def _chat_request(asked: Asked) -> ChatRequest:
     )
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
-    return _response(error if isinstance(error, UsherError) else UsherError("The gateway failed."))
+async def _refuse(request: Request, error: Exception) -> Response:
+    known = error if isinstance(error, UsherError) else UsherError("The gateway failed.")
+    return _response(request, known)
 
 
 async def _refuse_http(request: Request, error: Exception) -> Response:
@@ -144,20 +146,23 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
     asked = f"{request.method} {request.url.path[:200]}"
     match status:
         case 404:
-            return _response(NotFound(f"Unknown request URL: {asked}."))
+            return _response(request, NotFound(f"Unknown request URL: {asked}."))
         case 405:
-            return _response(MethodNotAllowed(f"Not allowed here: {asked}."))
+            return _response(request, MethodNotAllowed(f"Not allowed here: {asked}."))
     refusal = BadRequest("The request could not be read.")
     refusal.status = status
-    return _response(refusal)
+    return _response(request, refusal)
 
 
 async def _apologise(request: Request, _: Exception) -> Response:
     return await _refuse(request, UsherError("The gateway failed."))
 
 
-def _response(error: UsherError) -> Response:
+def _response(request: Request, error: UsherError) -> Response:
+    """An error of ours outside any endpoint, with the id that an endpoint's would have."""
     reply = error_reply(error)
+    request_id = read_head(request.scope["headers"]).request_id
+    reply.headers.append((b"x-request-id", request_id.encode()))
     response = Response(reply.body, reply.status)
     response.raw_headers.extend(reply.headers)
     return response

@@ -50,6 +50,11 @@ class KeyRing:
         return not self._keys
 
     @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
     def keys(self) -> Keys:
         """All keys, revoked ones too."""
         return self._keys

@@ -1,6 +1,7 @@
 """Which upstream answers: settings and a model name go in, a target and its URLs come out."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
@@ -58,6 +59,11 @@ class Targets:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ConfigError(f"two providers are named {twice!r}")
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What a key can be bound to."""
+        return [self.default.provider, *(target.provider for _, target in self._routes)]
 
     def named(self, provider: str) -> Target:
         """The upstream of that name. Raises Forbidden when there is none: a key is bound to it."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,20 @@ def written() -> tuple[GatewayKey, ...]:
     return read_keys(data_folder(os.environ) / "keys.json")
 
 
-def test_a_key_with_everything() -> None:
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """A configuration with a provider."""
+    file = tmp_path / "usher.yaml"
+    file.write_text("providers:\n  - {name: azure, models: ['x'], base_url: 'http://a.test/v1'}\n")
+    return str(file)
+
+
+def test_a_key_with_everything(config: str) -> None:
     """Each option ends up in the file; budgets in nano-USD."""
     words = (
         "new alice --tenant acme --admin --model gpt-* --model o3 --upstream azure --user u1 "
         "--trust-user --rpm 60 --tpm 1000 --concurrent 4 --budget-day 2.5 --budget-month 40 "
-        "--defer off --predict on --memory read --triage shadow"
+        f"--defer off --predict on --memory read --triage shadow --config {config}"
     )
     made = as_data(*words.split())
     (key,) = written()
@@ -61,6 +70,27 @@ def test_the_list() -> None:
     usher_key("new", "alice", "--rpm", "5")
     assert "rpm=5" in usher_key("list")
     assert as_data("list")["keys"][0]["limits"] == {"rpm": 5}
+
+
+def test_an_upstream_has_to_be_there(config: str) -> None:
+    """Else each request of the key would be refused; the list shows which one it is."""
+    for wrong, hint in (("azur", "did you mean azure?"), ("nope", "there are standin, azure")):
+        with pytest.raises(ConfigError, match=f"--upstream {wrong}: .*{re.escape(hint)}"):
+            CliRunner().invoke(
+                app, ["new", "bob", "--upstream", wrong, "--config", config], catch_exceptions=False
+            )
+    assert not written()
+    usher_key("new", "alice", "--upstream", "azure", "--config", config)
+    assert "azure" in usher_key("list")
+
+
+@pytest.mark.parametrize(
+    ("option", "choices"), [("--defer", "auto, off, all"), ("--memory", "off, read, write, full")]
+)
+def test_a_wrong_choice_names_the_right_ones(option: str, choices: str) -> None:
+    """In the message itself."""
+    with pytest.raises(ConfigError, match=f"{option} maybe: must be one of {choices}"):
+        CliRunner().invoke(app, ["new", "bob", option, "maybe"], catch_exceptions=False)
 
 
 def test_revoking_and_rotating() -> None:

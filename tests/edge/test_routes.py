@@ -70,6 +70,17 @@ async def test_wrong_method_is_a_405_for_sdks() -> None:
     assert orjson.loads(answered.body)["error"]["code"] == "method_not_allowed"
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/"), ("POST", "/livez"), ("GET", "/v1/../x")]
+)
+async def test_refusals_of_ours_have_an_id(method: str, path: str) -> None:
+    """The caller's own when it sent one, as with every other answer."""
+    answered = await ask(Rig().app, method, path)
+    assert answered.headers["x-request-id"].startswith("req_")
+    answered = await ask(Rig().app, method, path, None, [("x-request-id", "mine-1")])
+    assert answered.headers["x-request-id"] == "mine-1"
+
+
 async def test_dot_segments_are_a_400() -> None:
     """A path that would leave the upstream's base URL is refused before anything is sent."""
     answered = await ask(Rig().app, "GET", "/v1/%2e%2e/secrets")
