@@ -7,6 +7,7 @@ from starlette.types import Receive, Scope, Send
 from proxy.edge.asked import Asked
 from proxy.edge.body import decode_body, read_body
 from proxy.edge.exchange import Edge, Exchange
+from proxy.edge.intake import connection_of
 from proxy.observe.metrics import Endpoint as Kind
 from proxy.plan.exchange import Reply
 from proxy.wire import Headers
@@ -33,7 +34,7 @@ class Endpoint:
         headers = scope["headers"]
         caller = self._edge.door.admit(head)
         cap = self._edge.settings.max_body_bytes
-        body = await read_body(exchange.receive, head.length, cap)
+        body = await read_body(exchange.receive, head.length, cap, connection_of(scope))
         exchange.watch.start()
         if head.encoding:
             body = await decode_body(body, head.encoding, cap)

@@ -13,8 +13,9 @@ from structlog.typing import FilteringBoundLogger
 from proxy.edge.admit import Gate
 from proxy.edge.auth import Door
 from proxy.edge.head import Head, read_head
+from proxy.edge.intake import loop_of
 from proxy.edge.respond import Response
-from proxy.edge.watch import ClientGone, Watch, loop_of
+from proxy.edge.watch import ClientGone, Watch
 from proxy.errors import Unavailable, UpstreamError, UsherError
 from proxy.keys.limiter import Admission, Lease
 from proxy.observe.log import REQUEST_ID

@@ -12,9 +12,9 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
+from proxy.edge.intake import CONNECTION, Intake
 from proxy.edge.lump import Lump
 from proxy.edge.respond import error_body
-from proxy.edge.watch import LOOP
 from proxy.errors import BadRequest, HeadersTooLarge, UsherError
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -39,6 +39,20 @@ class Protocol(HttpToolsProtocol):
         self._expects_head = True
         self._in_head = False
         self._head_bytes = 0
+        self._intake: Intake | None = None
+
+    async def read_rest(self, room: int) -> list[bytes]:
+        """What is still to come of the body that is arriving, as far as there is room for it.
+
+        Raises ClientGone.
+        """
+        intake = self._intake = Intake(self.loop, room)
+        self.flow.resume_reading()
+        try:
+            return await intake.wait()
+        finally:
+            if self._intake is intake:
+                self._intake = None
 
     def data_received(self, data: bytes) -> None:
         if self._expects_head and data.find(b"pgrade:", 0, 4096) >= 0:
@@ -53,7 +67,7 @@ class Protocol(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         super().on_message_begin()
-        self.scope[LOOP] = self.loop  # type: ignore[literal-required]  # a key of our own
+        self.scope[CONNECTION] = self  # type: ignore[literal-required]  # a key of our own
 
     def on_headers_complete(self) -> None:
         self._in_head = self._expects_head = False
@@ -62,9 +76,24 @@ class Protocol(HttpToolsProtocol):
         if self.cycle is not before:
             self.cycle.transport = Lump(self.cycle)
 
+    def on_body(self, body: bytes) -> None:
+        if self._intake is None:
+            super().on_body(body)
+        else:
+            self._intake.add(body)
+
     def on_message_complete(self) -> None:
         self._expects_head = True
         super().on_message_complete()
+        # At once: the same read may hold the beginning of another request's body.
+        intake, self._intake = self._intake, None
+        if intake is not None:
+            intake.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._intake is not None:
+            self._intake.lose()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(BadRequest(msg))

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from proxy.edge.admit import Gate
 from proxy.edge.hangup import SIGHUP, Terminal
+from proxy.edge.heap import keep_large_blocks
 from proxy.edge.protocol import Protocol
 from proxy.settings import Server as Settings
 
@@ -59,6 +60,8 @@ class Server(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve with an event loop of its own until a signal or `should_exit` stops it."""
         self._owns_process = current_thread() is main_thread()
+        if self._owns_process:
+            keep_large_blocks()
         super().run(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

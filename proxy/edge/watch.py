@@ -3,12 +3,10 @@
 import asyncio
 from types import TracebackType
 
-from starlette.types import Receive, Scope
+from starlette.types import Receive
 
 PATIENCE = 0.25
 """Seconds before watching starts: a shorter request costs no task of its own."""
-LOOP = "usher.loop"
-"""Where a scope names its event loop: to ask asyncio for it takes a system call each time."""
 
 
 class ClientGone(Exception):
@@ -68,9 +66,3 @@ class Watch:
         self.gone = True
         if self._task is not None:
             self._task.cancel()
-
-
-def loop_of(scope: Scope) -> asyncio.AbstractEventLoop:
-    """The loop that serves a connection."""
-    loop: asyncio.AbstractEventLoop | None = scope.get(LOOP)
-    return loop or asyncio.get_running_loop()

@@ -1,5 +1,6 @@
 """Request bodies: collected and decoded, never beyond the cap."""
 
+import asyncio
 import gzip
 import tracemalloc
 import zlib
@@ -12,7 +13,7 @@ import zstandard
 from proxy.edge.body import decode_body, read_body
 from proxy.edge.watch import ClientGone
 from proxy.errors import BadRequest, BodyTooLarge, UnsupportedEncoding
-from tests.edge.driver import Client
+from tests.edge.driver import Client, FakeTurn, Rig, exchange, read_response, running
 
 pytestmark = pytest.mark.anyio
 
@@ -143,3 +144,84 @@ async def test_unknown_codings_are_refused(encoding: bytes) -> None:
     """A coding that nobody can undo, and a suspicious pile of them, are a 415."""
     with pytest.raises(UnsupportedEncoding):
         await decode_body(TEXT, encoding, MEGABYTE)
+
+
+class Connected:
+    """A connection whose rest of the body is known."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+        self.room = -1
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    async def read_rest(self, room: int) -> list[bytes]:
+        self.room = room
+        return self.pieces
+
+
+async def test_rest_of_a_body_comes_from_its_connection() -> None:
+    """The first message and what the connection collects are one body."""
+    connection = Connected(b"cd", b"ef")
+    client = Client(b"ab", b"never read")
+    assert await read_body(client.receive, None, 100, connection) == b"abcdef"
+    assert connection.room == 98
+
+
+async def test_rest_over_the_cap_is_refused() -> None:
+    """A connection stops collecting at the cap, and the body is not taken for whole."""
+    with pytest.raises(BodyTooLarge):
+        await read_body(Client(b"ab", b"").receive, None, 5, Connected(b"cdef"))
+
+
+PATH = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+
+
+async def test_large_bodies_arrive_whole_however_they_are_sent() -> None:
+    """Bytes that drip, pieces of any size, a second request right behind: nothing is mixed up."""
+    turn = FakeTurn()
+    body = bytes(range(256)) * 4000
+    head = PATH + b"Content-Length: %d\r\n\r\n" % len(body)
+    async with running(Rig(turn.chat)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for step in (70_000, 300_000, len(body)):
+            writer.write(head + body[:10])
+            for start in range(10, len(body), step):
+                await asyncio.sleep(0)
+                writer.write(body[start : start + step])
+                await writer.drain()
+            assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
+        writer.write((head + body) * 2)
+        for _ in range(2):
+            assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+    assert [asked.body for asked in turn.asked] == [body] * 5
+
+
+async def test_client_that_leaves_inside_a_large_body_is_let_go() -> None:
+    """Nobody answers, nothing hangs, and the next client is served."""
+    turn = FakeTurn()
+    async with running(Rig(turn.chat)) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PATH + b"Content-Length: 1000000\r\n\r\n" + b"x" * 500_000)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        answer = await exchange(port, PATH + b"Content-Length: 2\r\n\r\n{}")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert [asked.body for asked in turn.asked] == [b"{}"]
+
+
+async def test_endless_upload_is_refused_while_it_arrives() -> None:
+    """A chunked body without an end meets the cap, not the memory."""
+    rig = Rig(FakeTurn().chat, overrides={"server": {"max_body_bytes": 300_000}})
+    async with running(rig) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PATH + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(8):
+            writer.write(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+        answer = await read_response(reader)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")

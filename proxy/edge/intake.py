@@ -1,0 +1,72 @@
+"""The pieces of a body come in as a connection reads them; all of them go out at once.
+
+What ASGI offers is a message per read: two copies of each piece and a turn of the event loop,
+which for a body of megabytes is most of what it costs to receive.
+"""
+
+import asyncio
+from typing import Protocol
+
+from starlette.types import Scope
+
+from proxy.edge.watch import ClientGone
+
+CONNECTION = "usher.connection"
+"""Where a scope names the connection that it came from; only our own server says so."""
+
+
+class Connection(Protocol):
+    """What a request may ask of its connection."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that serves it: to ask asyncio for it takes a system call each time."""
+
+    async def read_rest(self, room: int) -> list[bytes]:
+        """What is still to come of the body that is arriving, as far as there is room for it.
+
+        A result that is larger than `room` bytes is not the whole. Raises ClientGone.
+        """
+
+
+class Intake:
+    """Collects one body."""
+
+    __slots__ = ("_done", "_pieces", "_room")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, room: int) -> None:
+        self._pieces: list[bytes] = []
+        self._room = room
+        self._done: asyncio.Future[None] = loop.create_future()
+
+    async def wait(self) -> list[bytes]:
+        """The pieces, when there are no more or there is no room. Raises ClientGone."""
+        await self._done
+        return self._pieces
+
+    def add(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._room -= len(piece)
+        if self._room < 0:
+            self.end()
+
+    def end(self) -> None:
+        if not self._done.done():
+            self._done.set_result(None)
+
+    def lose(self) -> None:
+        """The client has gone."""
+        if not self._done.done():
+            self._done.set_exception(ClientGone())
+
+
+def connection_of(scope: Scope) -> Connection | None:
+    """The connection of a request, when our own server reads it."""
+    connection: Connection | None = scope.get(CONNECTION)
+    return connection
+
+
+def loop_of(scope: Scope) -> asyncio.AbstractEventLoop:
+    """The loop that serves a request."""
+    connection = connection_of(scope)
+    return asyncio.get_running_loop() if connection is None else connection.loop

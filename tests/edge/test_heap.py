@@ -1,0 +1,38 @@
+"""What the allocator is told."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from proxy.edge.heap import keep_large_blocks
+
+FREED = """
+import resource
+from proxy.edge.heap import keep_large_blocks
+assert keep_large_blocks({})
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+block = bytes(8 << 20); del block
+before = faults()
+for _ in range(20):
+    block = bytearray(8 << 20); del block
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="an allocator of another kind")
+def test_freed_blocks_are_used_again() -> None:
+    """The second body of megabytes needs no new pages from the system."""
+    done = subprocess.run([sys.executable, "-c", FREED], check=True, capture_output=True, text=True)
+    assert int(done.stdout) < 4096, "20 blocks of 2,048 pages each"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MALLOC_TRIM_THRESHOLD_", "1000"), ("GLIBC_TUNABLES", "glibc.malloc.top_pad=0")],
+)
+def test_operators_settings_win(name: str, value: str) -> None:
+    """Whoever tunes the allocator from outside knows why."""
+    assert not keep_large_blocks({name: value})
