@@ -143,6 +143,24 @@ def usage(
 
 
 @app.command()
+def replay(
+    cassette: Annotated[Path, typer.Argument(help="Recorded traffic, a file or a folder.")],
+    port: Annotated[int, typer.Option(help="Port of loopback; 0 picks a free one.")] = 8788,
+    pace: Annotated[int, typer.Option(min=0, help="Milliseconds between events.")] = 0,
+    repeat: Annotated[bool, typer.Option("--repeat", help="Answer again what was played.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 when answers are left or were missing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Serve recorded traffic as a local upstream."""
+    from proxy.commands import replay as command
+
+    wanted = command.Wanted(port, pace, repeat, strict)
+    raise typer.Exit(command.run(cassette, wanted, as_json=as_json))
+
+
+@app.command()
 def doctor(config: Config = None, as_json: AsJson = False) -> None:
     """Look for what would keep Usher from working here."""
     from proxy.commands import doctor as command

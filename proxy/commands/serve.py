@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from proxy.app import build_gateway
 from proxy.commands.banner import Start, as_data, as_text
+from proxy.commands.listen import listen
 from proxy.commands.workers import Work, serve_app, serve_many
 from proxy.config import Source, data_folder, load
 from proxy.configfile import Entry, Key
@@ -19,8 +19,6 @@ from proxy.lasting import MISSING, open_ring
 from proxy.ledger.connect import check_ledger
 from proxy.reload import Followed
 from proxy.settings import Settings
-
-BACKLOG = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
         else:
             sys.stderr.write(as_text(start) + "\n")
 
-    with listen(settings) as listener:
+    with listen(settings.server) as listener:
         if settings.server.workers > 1:
             serve_many(Work(settings, data, listener, followed), announce)
             return
@@ -80,17 +78,6 @@ def check_shared(settings: Settings) -> None:
     except ImportError:
         raise ConfigError(MISSING, param="state.url") from None
     asyncio.run(check_state(settings.state))
-
-
-def listen(settings: Settings) -> socket.socket:
-    """The socket to accept from; raises ConfigError when it can't be had."""
-    host, port = settings.server.host.strip("[]"), settings.server.port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"server: cannot listen on {host}:{port}: {reason}") from None
 
 
 def refuse_open_address(settings: Settings, *, keyed: bool) -> None:
