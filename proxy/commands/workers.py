@@ -3,8 +3,8 @@
 Each follows the configuration by itself. The first process follows it too, for those that it
 starts later, and passes SIGHUP on.
 
-Each process has its own memory: parked rounds, prepared catalogues and metrics are not shared.
-That costs tokens now and then, never an answer.
+Each process has its own memory: prepared catalogues and, without a shared store, parked rounds are
+not shared. That costs tokens now and then, never an answer.
 """
 
 import multiprocessing
@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
 from proxy.app import Gateway, build_gateway
@@ -23,6 +24,7 @@ from proxy.edge.hangup import SIGHUP, Terminal
 from proxy.edge.server import Server as Listener
 from proxy.errors import ConfigError, UsherError
 from proxy.lasting import FIXED
+from proxy.observe.board import retire
 from proxy.reload import Followed, keep
 from proxy.settings import Server, Settings
 
@@ -40,6 +42,8 @@ class Work:
     data: Path
     listener: socket.socket
     followed: Followed | None = None
+    counted: Path | None = None
+    """The folder where each leaves its metrics."""
 
 
 class Crew:
@@ -90,6 +94,8 @@ class Crew:
 
     def _replace(self, member: BaseProcess) -> None:
         self._hired.remove(member)
+        if self._work.counted is not None:
+            retire(self._work.counted, member.pid or 0)
         if self._stopping or member.exitcode == 0:
             return
         if member.pid not in self._served:
@@ -125,7 +131,8 @@ class Crew:
 def serve_many(work: Work, announce: Callable[[int], None]) -> None:
     """Serve a socket with `server.workers` processes."""
     ready, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    with ready, sender:
+    with ready, sender, TemporaryDirectory(prefix="usher-metrics-") as folder:
+        work = replace(work, counted=Path(folder))
         crew = Crew(work, sender, work.settings.server.workers)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, crew.stop)
@@ -137,6 +144,8 @@ def serve_many(work: Work, announce: Callable[[int], None]) -> None:
 def serve_one(work: Work, ready: Connection) -> None:
     """One process: its own gateway on the shared socket."""
     gateway = build_gateway(work.settings, work.data, followed=work.followed)
+    if work.counted is not None:
+        gateway.metrics.share(work.counted)
 
     def report(port: int) -> None:
         ready.send((os.getpid(), port))

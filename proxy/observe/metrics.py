@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from proxy.observe.board import Board
 
 Endpoint: TypeAlias = Literal["chat", "passthrough", "other"]
 ToolState: TypeAlias = Literal["kept", "deferred", "predicted", "discovered"]
@@ -16,6 +19,7 @@ StateUse: TypeAlias = Literal["limits", "store"]
 
 Label = TypeVar("Label", bound=str)
 
+PUBLISH_SECONDS = 1.0
 _OVERHEAD = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _FIRST_CHUNK = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
 _STALL = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -41,6 +45,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry(auto_describe=True)
+        self._board: Board | None = None
         self.requests = Requests(self.registry)
         self.overhead = self._histogram(
             "usher_overhead_seconds", "Time of a turn that Usher itself took.", _OVERHEAD
@@ -104,19 +109,31 @@ class Metrics:
         )
         ProcessCollector(registry=self.registry)
 
+    def share(self, folder: Path) -> None:
+        """Answer for all processes that share a folder."""
+        self._board = Board(folder, self.registry)
+
     def render(self) -> tuple[bytes, str]:
         """The exposition and its content type."""
-        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+        registry = self.registry if self._board is None else self._board.gather()
+        return generate_latest(registry), CONTENT_TYPE_LATEST
 
     async def watch_loop(self, interval: float = 0.1, threshold: float = 0.01) -> None:
-        """Record how long the event loop was blocked; runs until it is cancelled."""
+        """Record how long the event loop was blocked; runs until it is cancelled.
+
+        Where the metrics are shared, they are published once a second.
+        """
         clock = asyncio.get_running_loop().time
+        publish_at = clock()
         while True:
             due = clock() + interval
             await asyncio.sleep(interval)
             late = clock() - due
             if late >= threshold:
                 self.stalls.observe(late)
+            if self._board is not None and clock() >= publish_at:
+                publish_at = clock() + PUBLISH_SECONDS
+                await asyncio.to_thread(self._board.publish)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, text, buckets=buckets, registry=self.registry)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -33,6 +34,27 @@ def test_they_share_a_port_and_stop_together(launch: Launch) -> None:
     running.process.send_signal(signal.SIGTERM)
     assert running.process.wait(timeout=60) == 0
     assert not psutil.wait_procs(workers, timeout=5)[1]
+
+
+def _scrape(running: Running, name: str) -> float:
+    """A counter, as whichever process answers shows it."""
+    with urllib.request.urlopen(f"{running.url}/metrics", timeout=60) as reply:
+        lines = reply.read().decode().splitlines()
+    return float(next((line.split()[-1] for line in lines if line.startswith(name)), "0"))
+
+
+def test_metrics_are_those_of_all(launch: Launch) -> None:
+    """Each scrape counts every request, whoever answered it; nothing is lost by a kill."""
+    running = launch("--workers", "2")
+    counted = 'usher_requests_total{endpoint="passthrough",status="404"}'
+    for _ in range(20):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{running.url}/v1/nothing/here", timeout=60)
+    eventually(lambda: _scrape(running, counted) == 20)
+    before = workers_of(running)
+    os.kill(before[0].pid, signal.SIGKILL)
+    eventually(lambda: len(set(workers_of(running)) - {before[0]}) == 2)
+    assert {_scrape(running, counted) for _ in range(10)} == {20}
 
 
 def test_one_that_is_killed_is_replaced(launch: Launch) -> None:
