@@ -125,7 +125,7 @@ def open_lasting(
     return Lasting(
         settings=settings,
         data=data,
-        ways={**make_ways(settings), **(transports or {})},
+        ways=make_ways(settings, transports),
         prices=prices,
         ledger=ledger,
         limiter=limiter,

@@ -45,8 +45,24 @@ def load_transport(name: str) -> Transport:
     return transport
 
 
-def make_ways(settings: Settings) -> dict[str, Transport]:
-    """The ways by kind of target. The default upstream's is loaded at once."""
+def make_ways(
+    settings: Settings, replaced: Mapping[str, Transport] | None = None
+) -> dict[str, Transport]:
+    """The ways by kind of target, some `replaced`. The default upstream's is loaded at once.
+
+    `judge` leads where `openai` does: judgments are small requests of our own, one per turn, so
+    they go by the leanest client unless the operator's proxies need httpx.
+    """
+    ways = _make_own(settings)
+    if replaced:
+        ways |= replaced
+    if "judge" not in ways:
+        lean = "openai" not in (replaced or {}) and settings.upstream.transport != "httpx"
+        ways["judge"] = LateTransport(lambda: load_transport("h1")) if lean else ways["openai"]
+    return ways
+
+
+def _make_own(settings: Settings) -> dict[str, Transport]:
     ways: dict[str, Transport] = {
         kind: LateTransport(lambda kind=kind: load_transport(kind))  # type: ignore[misc]  # bound now
         for kind in ("litellm", "standin")
