@@ -38,8 +38,13 @@ class Script:
     facts: list[Fact] = field(default_factory=list)
 
 
-def write_script(seed: int, turns: int = 170) -> Script:
-    """A conversation of many turns with tool loops."""
+MIXES = {"mixed": (0.0, 1.0, 170), "chat": (0.0, 0.5, 450), "agent": (0.2, 1.0, 130)}
+"""What a conversation is made of, as a stretch of the dice below, and how many turns it has."""
+
+
+def write_script(seed: int, mix: str = "mixed") -> Script:
+    """A conversation of many turns, half of them tool loops; or of words alone, or mostly loops."""
+    low, high, turns = MIXES[mix]
     dice = random.Random(seed)
     queries = [q["query"] for q in _load("azure/queries.jsonl")]
     documents = _load("azure/catalogue.jsonl") + _load("bfcl/catalogue.jsonl")
@@ -48,7 +53,7 @@ def write_script(seed: int, turns: int = 170) -> Script:
     script.requests.append(1)
     script.messages.append({"role": "assistant", "content": "Gladly. Where do we begin?"})
     for turn in range(turns):
-        kind = dice.random()
+        kind = low + (high - low) * dice.random()
         if kind < 0.2:
             _say(script, dice.choice(CHATTER), "You are welcome! " * dice.randint(1, 3))
         elif kind < 0.32:

@@ -1,6 +1,6 @@
 """Long conversations with triage, without, and with a rolling summary: their cost, what is known.
 
-    python -m bench.triage [CONVERSATIONS] [--json]
+    python -m bench.triage [CONVERSATIONS] [mixed|chat|agent] [--json]
 
 Prompts, tools and documents are real (tests/data/retrieval); the provider is simulated: a cached
 prefix token costs 0.1, one written to the cache 1.25, an output token 5, and without a cache every
@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 import re
+import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import orjson
 import xxhash
 from prometheus_client import CollectorRegistry
 
-from bench.conversations import Fact, Script, write_script
+from bench.conversations import MIXES, Fact, Script, write_script
 from proxy.judge.ask import Desk, Judge, Member
 from proxy.judge.books import NoPrices
 from proxy.judge.breaker import Breaker, Patience
@@ -72,8 +73,11 @@ class Bill:
     peak: float = 0.0
     _cache: set[bytes] = field(default_factory=set)
 
-    def request(self, parts: Sequence[bytes], output: float) -> float:
-        """One call of the main model: the longest beginning that was sent before is cached."""
+    def request(self, parts: Sequence[bytes], output: float) -> tuple[float, float]:
+        """One call of the main model, and its tokens in all and from the cache.
+
+        The longest beginning that was sent before is cached.
+        """
         link, cached, total, known = b"", 0.0, 0.0, True
         for part in parts:
             link = xxhash.xxh3_128_digest(link + part)
@@ -86,7 +90,7 @@ class Bill:
         self.plain += total + OUT * output
         self.calls += 1
         self.peak = max(self.peak, total)
-        return total
+        return total, cached
 
     def side(self, cost: float) -> None:
         """A judge's or a writer's call."""
@@ -181,7 +185,7 @@ def run_plain(script: Script) -> Result:
     return _judge_memory(script, bill, script.messages, {}, 0)
 
 
-def run_summary(script: Script, keep: int = 20) -> Result:
+def run_summary(script: Script, budget: float = BUDGET, keep: int = 20) -> Result:
     """When over budget, the main model sums up all but the newest messages, once more each time.
 
     As agent frameworks do it: a prompt of its own with the old messages as text, which no cache
@@ -191,9 +195,9 @@ def run_summary(script: Script, keep: int = 20) -> Result:
     for stop in script.requests:
         head = [{"role": "user", "content": f"Summary so far: {summary}"}] if summary else []
         sent = [*head, *script.messages[start:stop]]
-        used = bill.request(_parts(TOOLS, sent), _output(script, stop))
+        used, _ = bill.request(_parts(TOOLS, sent), _output(script, stop))
         border = _safe_cut(script.messages, stop - keep)
-        if used > BUDGET and border > start:
+        if used > budget and border > start:
             old = [*head, *script.messages[start:border]]
             text = " ".join(str(m.get("content") or "") for m in old)
             lines = [p for p in re.split(r"\n|(?<=\.) ", text) if _binds(p)]
@@ -210,12 +214,12 @@ def _safe_cut(messages: Sequence[JSONObject], position: int) -> int:
     return max(0, position)
 
 
-def run_triage(script: Script, settings: Triage, seed: int) -> Result:
-    """The gateway's own triage."""
-    return asyncio.run(_run_triage(script, settings, seed))
+def run_triage(script: Script, settings: Triage, seed: int, *, cache: bool = True) -> Result:
+    """The gateway's own triage, with a provider that caches or one that says it does not."""
+    return asyncio.run(_run_triage(script, settings, seed, cache=cache))
 
 
-async def _run_triage(script: Script, settings: Triage, seed: int) -> Result:
+async def _run_triage(script: Script, settings: Triage, seed: int, *, cache: bool) -> Result:
     bill, plans = Bill(), set[str]()
     later: list[object] = []
     conduct = make_conduct(settings, bill, seed, later)
@@ -233,8 +237,8 @@ async def _run_triage(script: Script, settings: Triage, seed: int) -> Result:
         await session.send()
         sent = orjson.loads(woven)
         tools = TOOLS + (recall.raw if recall is not None else b"")
-        used = bill.request(_parts(tools, sent[1:]), _output(script, stop))
-        session.end(Tokens(prompt=round(used)))
+        used, cached = bill.request(_parts(tools, sent[1:]), _output(script, stop))
+        session.end(Tokens(prompt=round(used), cached=round(cached) if cache else 0))
         plans.add(session.plan.anchor if session.plan and session.acts else "")
         while later:
             await later.pop()  # type: ignore[misc]  # what was spawned
@@ -294,14 +298,18 @@ def _recalls(fact: Fact, text: str, session: Session) -> bool:
     return any(fact.value in recall.answer(f'{{"n": {number}}}') for number, _ in ranked[:3])
 
 
-def compare(count: int, settings: Triage | None = None) -> dict[str, float]:
-    """The mean over so many conversations; costs are shares of those without triage."""
-    own = settings or Triage(mode="on", budget_tokens=BUDGET)
-    sums: dict[str, float] = {}
+def compare(count: int, mix: str = "mixed") -> dict[str, list[float]]:
+    """Figures of so many conversations; costs are shares of those without triage.
+
+    `half` is the summary with half the budget, from which triage works where nothing is cached.
+    """
+    own = Triage(mode="on", budget_tokens=BUDGET)
+    found: dict[str, list[float]] = {}
     for seed in range(count):
-        script = write_script(seed)
+        script = write_script(seed, mix)
         plain, summary = run_plain(script), run_summary(script)
-        triage = run_triage(script, own, seed)
+        half = run_summary(script, BUDGET / 2)
+        triage, bare = (run_triage(script, own, seed, cache=cache) for cache in (True, False))
         figures = {
             "turns": sum(m["role"] == "user" for m in script.messages),
             "calls": plain.bill.calls,
@@ -310,28 +318,36 @@ def compare(count: int, settings: Triage | None = None) -> dict[str, float]:
             "plans": triage.plans,
             "summaries": summary.plans,
             "triage_warm": triage.bill.totals[0] / plain.bill.totals[0],
-            "triage_plain": triage.bill.totals[1] / plain.bill.totals[1],
+            "triage_plain": bare.bill.totals[1] / plain.bill.totals[1],
+            "triage_plain_same_trigger": triage.bill.totals[1] / plain.bill.totals[1],
             "summary_warm": summary.bill.totals[0] / plain.bill.totals[0],
             "summary_plain": summary.bill.totals[1] / plain.bill.totals[1],
+            "summary_plain_half": half.bill.totals[1] / plain.bill.totals[1],
+            "summary_warm_half": half.bill.totals[0] / plain.bill.totals[0],
             "aside_of_triage": triage.bill.aside / triage.bill.totals[0],
             "facts": triage.known,
             "rules": triage.rules,
+            "facts_plain": bare.known,
+            "rules_plain": bare.rules,
             "summary_facts": summary.known,
             "summary_rules": summary.rules,
         }
         for name, value in figures.items():
-            sums[name] = sums.get(name, 0.0) + value / count
-    return sums
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def main() -> None:
     numbers = [argument for argument in sys.argv[1:] if argument.isdecimal()]
-    figures = compare(int(numbers[0]) if numbers else 5)
+    mix = next((argument for argument in sys.argv[1:] if argument in MIXES), "mixed")
+    figures = compare(int(numbers[0]) if numbers else 5, mix)
     if "--json" in sys.argv:
         print(json.dumps(figures))
         return
-    for name, value in figures.items():
-        print(f"{name:16} {value:12,.3f}")
+    print(f"{'':26} {'mean':>11} {'least':>11} {'most':>11}")
+    for name, values in figures.items():
+        mean = statistics.fmean(values)
+        print(f"{name:26} {mean:11,.3f} {min(values):11,.3f} {max(values):11,.3f}")
 
 
 if __name__ == "__main__":

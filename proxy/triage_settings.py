@@ -54,6 +54,12 @@ class Cost(TriageSection):
     expected_calls: int = Field(
         30, ge=0, description="Upstream calls that a conversation is expected to go on for."
     )
+    uncached_share: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Share of the budget from which to work where a provider caches nothing.",
+    )
     min_reclaim: float = Field(
         0.3, ge=0, le=1, description="Share of the prompt that a plan must take out at least."
     )

@@ -1,12 +1,16 @@
 """Requests and the usage of their answers come in; edited histories and new plans come out."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
 from proxy.ledger.usage import Tokens
 from proxy.triage.cap import Cap
+from proxy.triage.cost import count_misses, is_uncached
 from proxy.triage.emergency import measure_density
 from proxy.triage.hear import Heard
 from proxy.triage.history import Histories
@@ -124,13 +128,29 @@ class Conduct:
             return
         if session.moved:
             self._parts.tally.moved()
-        await self._note(session)
+        await self._note(session, self._describe(session))
 
-    async def _note(self, session: Session, density: float = 0.0) -> None:
+    def _describe(self, session: Session) -> Sent:
+        """How the request goes up, and what earlier answers have taught."""
         plan = session.plan.anchor if session.plan is not None and session.acts else ""
         state = session.stitched.state if session.stitched is not None else ""
-        sent = Sent(plan, state, self._parts.clock(), density)
+        before = session.previous
+        taught = (before.density, before.misses) if before is not None else ()
+        return Sent(plan, state, self._parts.clock(), *taught)
+
+    async def _note(self, session: Session, sent: Sent) -> None:
         await self._parts.plans.note(session.scene.caller.tenant, session.conversation.head, sent)
+
+    def _learn(self, session: Session, tokens: Tokens) -> Sent | None:
+        """What an answer teaches of its provider; None where that is nothing new."""
+        known, before = self._describe(session), session.previous
+        idle = self._parts.clock() - before.at if before is not None else math.inf
+        warm = not session.moved and idle < session.settings.cost.cache_seconds
+        misses = count_misses(before, tokens, warm=warm)
+        session.uncached = is_uncached(misses, session.settings)
+        density = measure_density(session, tokens.prompt or 0) or known.density
+        new = msgspec.structs.replace(known, density=density, misses=misses)
+        return new if new != known and session.scene.mode == "on" else None
 
     def hear(self, session: Session, response: UpstreamResponse) -> UpstreamResponse:
         """The same response; signatures in it are noted with what they were made from."""
@@ -151,10 +171,12 @@ class Conduct:
         self._parts.tally.answered(session, tokens)
         if session.gate is not None and session.conversation.asks:
             self._parts.spawn(self._pin(session, session.gate))
-        density = measure_density(session, tokens.prompt or 0)
-        if density is not None and session.scene.mode == "on":
-            self._parts.spawn(self._note(session, density))
-        if tokens.prompt is None or tokens.prompt > session.settings.high_water:
+        learnt = self._learn(session, tokens)
+        if learnt is not None:
+            self._parts.spawn(self._note(session, learnt))
+        settings = session.settings
+        share = settings.cost.uncached_share if session.uncached else 1.0
+        if tokens.prompt is None or tokens.prompt > share * settings.high_water:
             self._parts.spawn(self._decide(session, tokens.prompt))
 
     async def _pin(self, session: Session, gate: Gate) -> None:

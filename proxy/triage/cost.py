@@ -7,9 +7,15 @@ first edit is written to the cache instead of read from it.
 from dataclasses import dataclass
 from typing import Literal
 
+from proxy.ledger.usage import Tokens
+from proxy.triage.plan import Sent
 from proxy.triage_settings import Triage
 
 Verdict = Literal["pays", "cold", "forced", "too little", "declined by cost"]
+SURE = 2
+"""Misses after which there is no cache; one alone may be another machine of the provider's."""
+CACHEABLE = 2_048
+"""Tokens: providers cache no shorter prompts than half of this."""
 BYTES_PER_TOKEN = 4.0
 """Of JSON messages in UTF-8; only shares and orders of magnitude are taken from it."""
 
@@ -23,7 +29,21 @@ class Change:
     behind: float
 
 
-def weigh(change: Change, settings: Triage, *, cold: bool = False) -> Verdict:
+def count_misses(before: Sent | None, tokens: Tokens, *, warm: bool) -> int:
+    """How often in a row nothing came from a cache; `warm` when it should hold the prefix."""
+    if before is None:
+        return 0
+    if tokens.cached == 0 and warm and (tokens.prompt or 0) >= CACHEABLE:
+        return before.misses + 1
+    return 0 if tokens.cached else before.misses
+
+
+def is_uncached(misses: int, settings: Triage) -> bool:
+    """Whether reading anew costs nothing, by the operator's prices or as the provider shows."""
+    return settings.cost.cache_read >= 1 or misses >= SURE
+
+
+def weigh(change: Change, settings: Triage, *, uncached: bool = False) -> Verdict:
     """Whether to make the change now."""
     cost = settings.cost
     if change.removed <= 0:
@@ -32,8 +52,8 @@ def weigh(change: Change, settings: Triage, *, cold: bool = False) -> Verdict:
         return "forced"
     if change.removed < cost.min_reclaim * change.used:
         return "too little"
-    if cold:
-        return "cold"
+    if uncached:
+        return "pays"
     once = (cost.cache_write - cost.cache_read) * change.behind
     saved = cost.cache_read * change.removed * cost.expected_calls
     return "pays" if once <= saved else "declined by cost"

@@ -61,13 +61,15 @@ class Sent(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How a request went up: under which plan, with which edits before its end, and when.
 
     `state` is a hash of the edits, empty without any. `density` is how many bytes of it were a
-    token, once the provider has said it and it matters.
+    token, once the provider has said it and it matters. `misses` counts the latest requests of
+    which the provider said that nothing came from its cache although it could have.
     """
 
     plan: str
     state: str
     at: float
     density: float = 0.0
+    misses: int = 0
 
 
 _SENT = msgspec.json.Decoder(Sent)

@@ -112,7 +112,7 @@ class Planner:
         if session.recall_name is not None:
             acts.update(age_notes(session.conversation, base, session.settings.note_turns))
         change = self._measure(session, base, {**base.pending, **acts}, used)
-        verdict = weigh(change, session.settings)
+        verdict = weigh(change, session.settings, uncached=session.uncached)
         new = self._plan(session, base, (acts, rulings), verdict)
         kept = await plans.commit(tenant, session.conversation, new)
         reason = verdict if kept == new else "another worker decided"

@@ -109,7 +109,8 @@ class Session:
     """Triage of one request; `settings` are those for its model.
 
     `unthinking` when blocks of the running turn are left out: a provider then refuses to think on.
-    `signed` once the answer has a signature in it. `gate` is memory's, where there is one.
+    `signed` once the answer has a signature in it, `uncached` once it is clear that the provider
+    keeps no prefix. `gate` is memory's, where there is one.
 
     `acts` are in force for it, `states` say what signed blocks of its history were made from.
     """
@@ -130,6 +131,7 @@ class Session:
     shown_id: str | None = None
     unthinking: bool = False
     signed: bool = False
+    uncached: bool = False
     gate: Gate | None = None
     _sent: bool = False
     _names: tuple[str | None] | None = None

@@ -2,7 +2,17 @@
 
 import pytest
 
-from proxy.triage.cost import Change, common_prefix, measure, tokens_of, weigh
+from proxy.ledger.usage import Tokens
+from proxy.triage.cost import (
+    Change,
+    common_prefix,
+    count_misses,
+    is_uncached,
+    measure,
+    tokens_of,
+    weigh,
+)
+from proxy.triage.plan import Sent
 from proxy.triage_settings import Triage
 
 SETTINGS = Triage.model_validate({"window_tokens": 200_000, "cost": {"expected_calls": 20}})
@@ -20,9 +30,27 @@ def test_the_rule(used: float, removed: float, behind: float, verdict: str) -> N
     assert weigh(Change(used, removed, behind), SETTINGS) == verdict
 
 
-def test_a_cold_cache_makes_it_free() -> None:
-    """What would be read anew has to be read anew anyway."""
-    assert weigh(Change(60_000, 20_000, 40_000), SETTINGS, cold=True) == "cold"
+def test_without_a_cache_nothing_is_read_anew() -> None:
+    """As the provider shows: then only what is taken out counts."""
+    assert weigh(Change(60_000, 20_000, 40_000), SETTINGS, uncached=True) == "pays"
+    assert weigh(Change(60_000, 10_000, 1_000), SETTINGS, uncached=True) == "too little"
+
+
+@pytest.mark.parametrize(("known", "cached", "warm", "misses"), [
+    (0, 0, True, 1), (1, 0, True, 2), (1, 0, False, 1), (1, None, True, 1), (2, 900, True, 0),
+])  # fmt: skip
+def test_misses_in_a_row(known: int, cached: int | None, warm: bool, misses: int) -> None:
+    """A prefix that has just moved misses of course, and who reports nothing says nothing."""
+    before = Sent("", "", 0.0, 0.0, known)
+    assert count_misses(before, Tokens(prompt=4_000, cached=cached), warm=warm) == misses
+    assert count_misses(before, Tokens(prompt=400, cached=0), warm=warm) == known
+    assert count_misses(None, Tokens(prompt=4_000, cached=cached), warm=warm) == 0
+
+
+def test_two_misses_are_no_accident() -> None:
+    """And an operator may say that there is no cache."""
+    assert [is_uncached(misses, SETTINGS) for misses in (0, 1, 2)] == [False, False, True]
+    assert is_uncached(0, Triage.model_validate({"cost": {"cache_read": 1}}))
 
 
 def test_without_a_cache_every_reclaim_pays() -> None:

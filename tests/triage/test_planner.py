@@ -194,3 +194,18 @@ async def test_what_the_memory_gate_let_through_stays(asked: bool) -> None:
     assert entry["spared"] == ({"1": "memory request"} if asked else {})
     sent, _ = await studio.send([*messages, said("Now."), user("And?")])
     assert (messages[0] in sent) is asked
+
+
+@pytest.mark.parametrize(("cached", "early"), [(0, True), (500, False), (None, False)])
+async def test_a_provider_without_a_cache_is_relieved_earlier(
+    cached: int | None, early: bool
+) -> None:
+    """From half the budget, since nothing is read anew by it; two answers have to show it."""
+    studio = Studio(small(budget_tokens=3_500, cost=DEAR), FakeDecider({1: "drop"}))
+    messages = _talk(3)
+    for stop in (3, 5, 7):
+        _, session = await studio.send(messages[:stop])
+        studio.hear(session, 3_000, cached)
+        await studio.settle()
+    sent, _ = await studio.send([*messages, said("Now."), user("And?")])
+    assert (messages[0] not in sent) is early
