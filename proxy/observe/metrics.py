@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from proxy.observe.board import Board
+from proxy.observe.spread import Spread
 
 Endpoint: TypeAlias = Literal["chat", "passthrough", "other"]
 ToolState: TypeAlias = Literal["kept", "deferred", "predicted", "discovered"]
@@ -135,8 +136,8 @@ class Metrics:
                 publish_at = clock() + PUBLISH_SECONDS
                 await asyncio.to_thread(self._board.publish)
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(name, text, buckets=buckets, registry=self.registry)
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Spread:
+        return Spread(name, text, buckets, self.registry)
 
     def _tally(self, name: str, text: str, label: str, values: Iterable[str]) -> Tally[Label]:
         return Tally(Counter(name, text, [label], registry=self.registry), values)
