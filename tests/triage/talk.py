@@ -13,7 +13,7 @@ from proxy.ledger.usage import Tokens
 from proxy.plan.envelope import open_envelope
 from proxy.plan.identity import Caller
 from proxy.plan.weave import Edit
-from proxy.state.memory import MemoryStore
+from proxy.state.memory import MemoryStore, Store
 from proxy.triage.candidates import Candidate
 from proxy.triage.conduct import Conduct, Parts
 from proxy.triage.decide import Action, Decider, Ruled, Ruling
@@ -115,6 +115,7 @@ class Studio:
     writer: Writer | None = field(default_factory=FakeWriter)
     limits: Limits = field(default_factory=Limits)
     store: MemoryStore = field(default_factory=lambda: MemoryStore(10_000_000, 3600))
+    shared: Store | None = None
     later: list[Coroutine[Any, Any, None]] = field(default_factory=list)
     now: float = 1000.0
     windows: dict[str, int] = field(default_factory=dict)
@@ -129,8 +130,8 @@ class Studio:
         planner = Planner(Staff(self.decider, self.writer), lambda: self.now)
         self.registry = CollectorRegistry()
         parts = Parts(
-            Plans(self.store),
-            Plans(self.store, "shadow"),
+            Plans(self.shared or self.store),
+            Plans(self.shared or self.store, "shadow"),
             planner,
             TriageTally(self.registry),
             self.later.append,
