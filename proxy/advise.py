@@ -1,21 +1,64 @@
 """A conversation comes in; the tools that a judge chose for its user messages go out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from proxy.judge.ask import Judge
-from proxy.judge.fused import Asking, TurnJudge, pick_candidates
+from proxy.judge.deadline import Deadline
+from proxy.judge.fused import Asking, Candidate, Pending, TurnJudge, pick_candidates
 from proxy.judge.heard import Heard, listen
 from proxy.judge.job import Purpose
-from proxy.judge.select import Offer, select_tools
+from proxy.judge.select import Offer, measured, select_tools
 from proxy.judge_settings import ToolSelection
 from proxy.plan.exchange import ChatRequest
 from proxy.state.memory import Store
 from proxy.tools.history import Asked, History
 from proxy.tools.toolbox import Toolbox
 from proxy.wire import JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a judge may choose from, and what our ranker would choose."""
+
+    tools: Sequence[Candidate]
+    offer: Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A question that was asked, and how long the turn waits for its answer."""
+
+    question: Question
+    pending: Pending
+    until: Deadline
+
+
+class Query:
+    """The question about tools, offered to whoever asks a judge about the same message first."""
+
+    def __init__(self, find: Callable[[], Awaitable[Question | None]], seconds: float) -> None:
+        self._find = find
+        self._seconds = seconds
+        self._question: Question | None = None
+        self.running: Running | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Longest time that the turn waits for its answer anyway."""
+        return self._seconds
+
+    async def candidates(self) -> Sequence[Candidate]:
+        """The tools to choose from; nothing when there is nothing to ask."""
+        self._question = await self._find()
+        return self._question.tools if self._question is not None else ()
+
+    def adopt(self, pending: Pending | None) -> None:
+        """It was asked."""
+        if self._question is not None and pending is not None:
+            self.running = Running(self._question, pending, Deadline.after(self._seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +70,7 @@ class Scene:
     history: History
     messages: Sequence[JSONObject]
     links: Sequence[str]
+    query: Query | None = None
 
 
 class Adviser:
@@ -43,28 +87,47 @@ class Adviser:
         self._settings = settings
         self._store = store
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is anybody to ask."""
+        return self._settings.enabled and self._judge.remote
+
+    @property
+    def seconds(self) -> float:
+        """Longest time that a turn waits."""
+        return self._settings.timeout_ms / 1000
+
+    async def prepare(self, scene: Scene) -> Question | None:
+        """What would be asked; None where nothing is, or was answered before."""
+        heard = _newest(scene)
+        if heard is None or heard.position in await self._known(scene):
+            return None
+        return self._question(scene, heard)
+
     async def advise(self, scene: Scene) -> Mapping[int, tuple[str, ...]]:
         """The chosen names by the position of the user message."""
-        if not self._settings.enabled or not self._judge.remote:
+        if not self.asks:
             return {}
-        tenant = scene.request.caller.tenant
-        asked = [event for event in scene.history.events if isinstance(event, Asked)]
-        keys = {f"judged:{scene.links[event.position]}": event.position for event in asked}
-        found = await self._store.get_many(tenant, list(keys))
-        advice = {keys[key]: tuple(orjson.loads(value)) for key, value in found.items()}
-        heard = listen(scene.messages)
-        if heard is None or heard.position in advice or not _is_newest(heard, scene):
+        advice = await self._known(scene)
+        heard = _newest(scene)
+        if heard is None or heard.position in advice:
             return advice
-        names = await self._ask(scene, heard)
+        running = scene.query.running if scene.query is not None else None
+        names = await self._choose(running or self._start(scene, heard))
         if names is not None:
             advice[heard.position] = names
             key = f"judged:{scene.links[heard.position]}"
-            await self._store.put(tenant, key, orjson.dumps(names))
+            await self._store.put(scene.request.caller.tenant, key, orjson.dumps(names))
         return advice
 
-    async def _ask(self, scene: Scene, heard: Heard) -> tuple[str, ...] | None:
-        """The judge's choice; None when it had none to offer in time."""
-        index = scene.toolbox.index
+    async def _known(self, scene: Scene) -> dict[int, tuple[str, ...]]:
+        """What was chosen for user messages before."""
+        asked = [event for event in scene.history.events if isinstance(event, Asked)]
+        keys = {f"judged:{scene.links[event.position]}": event.position for event in asked}
+        found = await self._store.get_many(scene.request.caller.tenant, list(keys))
+        return {keys[key]: tuple(orjson.loads(value)) for key, value in found.items()}
+
+    def _question(self, scene: Scene, heard: Heard) -> Question:
         cue = next(
             event.cue
             for event in scene.history.events
@@ -72,8 +135,16 @@ class Adviser:
         )
         predicted = scene.toolbox.predict(cue)
         tools = pick_candidates(
-            index, heard.latest, self._settings.max_options, named=predicted.mentioned
+            scene.toolbox.index,
+            heard.latest,
+            self._settings.max_options,
+            named=predicted.mentioned,
         )
+        offer = Offer([tool.name for tool in tools], predicted.mentioned, predicted.names)
+        return Question(tools, offer)
+
+    def _start(self, scene: Scene, heard: Heard) -> Running | None:
+        question = self._question(scene, heard)
         caller = scene.request.caller
         started = self._turn_judge.start(
             Asking(
@@ -87,18 +158,53 @@ class Adviser:
                     key=caller.key,
                     user=caller.user,
                 ),
-                tools=tools,
+                tools=question.tools,
             )
         )
         if started.tools is None:
             return None
-        verdict = await started.tools.wait(self._settings.timeout_ms / 1000)
-        if verdict.failure is not None:
+        return Running(question, started.tools, Deadline.after(self.seconds))
+
+    async def _choose(self, running: Running | None) -> tuple[str, ...] | None:
+        """The judge's choice; None when it had none to offer in time."""
+        if running is None:
             return None
-        offer = Offer([tool.name for tool in tools], predicted.mentioned, predicted.names)
-        return select_tools(verdict, offer, self._settings).names
+        verdict = await running.pending.wait(running.until.remaining())
+        if not measured(verdict):
+            return None
+        return select_tools(verdict, running.question.offer, self._settings).names
 
 
-def _is_newest(heard: Heard, scene: Scene) -> bool:
-    """Whether that message is what the turn answers, and not an earlier one of a tool loop."""
-    return heard.position == len(scene.messages) - 1
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """What to ship at a moment of the conversation: the judge's choice, else the ranker's.
+
+    `forced` is the moment at which the client requires a call, whatever it needs.
+    """
+
+    toolbox: Toolbox
+    advice: Mapping[int, tuple[str, ...]]
+    on: bool
+    forced: int | None
+
+    def __call__(self, asked: Asked) -> Sequence[str]:
+        """The names, best first."""
+        if not self.on:
+            return ()
+        forced = asked.position == self.forced
+        judged = self.advice.get(asked.position)
+        if judged is None or (forced and not judged):
+            return self.toolbox.predict(asked.cue, forced=forced).names
+        return judged
+
+
+def newest_moment(history: History) -> int | None:
+    """Where something may be shipped last."""
+    return next((e.position for e in reversed(history.events) if isinstance(e, Asked)), None)
+
+
+def _newest(scene: Scene) -> Heard | None:
+    """The newest user message, where it is what the turn answers and no step of a tool loop."""
+    heard = listen(scene.messages)
+    newest = heard is not None and heard.position == len(scene.messages) - 1
+    return heard if newest else None

@@ -6,13 +6,13 @@ from hashlib import blake2b
 
 import msgspec
 
-from proxy.advise import Adviser, Scene
+from proxy.advise import Adviser, Predictor, Query, Question, Scene, newest_moment
 from proxy.keys.limiter import check_model
 from proxy.learner import Learner
 from proxy.plan.chain import chain_hashes
 from proxy.plan.envelope import Envelope, open_envelope, read_messages
 from proxy.plan.exchange import ChatRequest
-from proxy.plan.plan import Decision, RequestPlan, pass_as_is
+from proxy.plan.plan import RequestPlan, pass_as_is
 from proxy.plan.policy import Policy, read_policy
 from proxy.plan.weave import Edit, Memento
 from proxy.settings import Settings
@@ -21,8 +21,8 @@ from proxy.state.memory import Store
 from proxy.tools.arrange import Arrangement, Wishes, arrange
 from proxy.tools.bridge import bridge_message
 from proxy.tools.choice import Choice, read_choice
-from proxy.tools.delivery import choose_delivery, speculates, takes_breakpoint
-from proxy.tools.history import Asked, Called, History, read_history
+from proxy.tools.delivery import Delivery, choose_delivery, speculates, takes_breakpoint
+from proxy.tools.history import Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
 from proxy.triage.session import Session, weave_history
@@ -46,6 +46,7 @@ class Opened(msgspec.Struct, frozen=True):
     model: str
     user: str | None = None
     triage: Session | None = None
+    query: Query | None = None
 
     @property
     def recalls(self) -> bool:
@@ -57,6 +58,18 @@ def reopen(opened: Opened, body: bytes) -> Opened:
     """The same request with another body, which is the client's with something of ours in it."""
     request = msgspec.structs.replace(opened.request, body=body)
     return msgspec.structs.replace(opened, request=request, envelope=open_envelope(body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """What a request with deferrable tools says; `predicts` when schemas may be sent ahead."""
+
+    toolbox: Toolbox
+    messages: Sequence[JSONObject]
+    history: History
+    choice: Choice
+    delivery: Delivery
+    predicts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +134,23 @@ class Drafter:
         target = self._targets.choose(model) if bound is None else self._targets.named(bound)
         return Opened(request, envelope, policy, target, model, grant.speaks_for(policy.user_id))
 
-    async def draft(self, opened: Opened) -> Draft | RequestPlan:
-        """The draft of a request, or the plan that says why it goes up as it came."""
+    def query(self, opened: Opened) -> Query | None:
+        """The question about tools, for a turn that has something else to ask; or nobody asks."""
+        if self._adviser is None or not self._adviser.asks:
+            return None
+        return Query(lambda: self._question(opened), self._adviser.seconds)
+
+    async def _question(self, opened: Opened) -> Question | None:
+        study = await self._study(opened)
+        if self._adviser is None or isinstance(study, RequestPlan) or not study.predicts:
+            return None
+        links = chain_hashes(study.messages, _owner(opened.request))
+        return await self._adviser.prepare(
+            Scene(opened.request, study.toolbox, study.history, study.messages, links)
+        )
+
+    async def _study(self, opened: Opened) -> _Study | RequestPlan:
+        """What a request says, or the plan that says why it goes up as it came."""
         envelope, settings = opened.envelope, self._settings.deferral
         reason = self._reason_to_pass(opened)
         if reason is not None or envelope is None:
@@ -138,29 +166,40 @@ class Drafter:
         reason = _reason_to_keep(toolbox, history, choice)
         if reason is not None and not (opened.recalls and reason == ALL_KEPT):
             return pass_as_is(reason, len(toolbox.catalogue.tools))
-        links = chain_hashes(messages, _owner(opened.request))
-        mementos = await self._recall(tenant, history, links)
         delivery = choose_delivery(settings, opened.model, toolbox.catalogue)
         predicts = opened.policy.prediction == "on" and (
             delivery == "append" or speculates(settings, opened.model)
         )
+        return _Study(toolbox, messages, history, choice, delivery, predicts)
+
+    async def draft(self, opened: Opened) -> Draft | RequestPlan:
+        """The draft of a request, or the plan that says why it goes up as it came."""
+        envelope, settings = opened.envelope, self._settings.deferral
+        study = await self._study(opened)
+        if isinstance(study, RequestPlan) or envelope is None:
+            return study if isinstance(study, RequestPlan) else pass_as_is(None)
+        toolbox, messages, history = study.toolbox, study.messages, study.history
+        links = chain_hashes(messages, _owner(opened.request))
+        mementos = await self._recall(opened.request.caller.tenant, history, links)
         advice: Mapping[int, tuple[str, ...]] = {}
-        if self._adviser is not None and predicts:
-            scene = Scene(opened.request, toolbox, history, messages, links)
+        if self._adviser is not None and study.predicts:
+            scene = Scene(opened.request, toolbox, history, messages, links, opened.query)
             advice = await self._adviser.advise(scene)
-        required = "required" in (choice.kind, choice.mode)
+        required = "required" in (study.choice.kind, study.choice.mode)
         arrangement = arrange(
             toolbox,
             history,
             Wishes(
-                choice,
+                study.choice,
                 self._keep(opened),
-                delivery,
+                study.delivery,
                 settings.max_surfaced,
                 settings.eager_chars,
                 takes_breakpoint(settings, opened.model, opened.request.body),
             ),
-            _Predictor(toolbox, advice, predicts, _newest_moment(history) if required else None),
+            Predictor(
+                toolbox, advice, study.predicts, newest_moment(history) if required else None
+            ),
             {position: memento.discovered for position, memento in mementos.items()},
         )
         whole = len(arrangement.eager) == len(toolbox.split.eager) + len(toolbox.deferrable)
@@ -171,7 +210,7 @@ class Drafter:
             envelope=envelope,
             toolbox=toolbox,
             arrangement=arrangement,
-            choice=choice,
+            choice=study.choice,
             settings=settings,
             messages=weave_history(opened.triage, envelope, edits, frozen=arrangement.frozen),
             ids=_used_ids(history, edits),
@@ -184,7 +223,7 @@ class Drafter:
         )
         link = links[-1] if links else ""
         earlier = _hidden_before(history, mementos)
-        return Draft(opened, toolbox, arrangement, history, choice, brief, link, earlier)
+        return Draft(opened, toolbox, arrangement, history, study.choice, brief, link, earlier)
 
     async def remember(self, tenant: str, link: str, memento: Memento) -> None:
         """Keeps the hidden part of a turn for the conversation's next request."""
@@ -237,32 +276,6 @@ class Drafter:
         off = opened.policy.deferral == "off"
         untouched = off or self._is_small(opened, raw or memoryview(b""))
         return ("*",) if untouched else opened.policy.keep
-
-
-@dataclass(frozen=True, slots=True)
-class _Predictor:
-    """What to ship at a moment of the conversation: the judge's choice, else the ranker's.
-
-    `forced` is the moment at which the client requires a call, whatever it needs.
-    """
-
-    toolbox: Toolbox
-    advice: Mapping[int, tuple[str, ...]]
-    on: bool
-    forced: int | None
-
-    def __call__(self, asked: Asked) -> Sequence[str]:
-        if not self.on:
-            return ()
-        forced = asked.position == self.forced
-        judged = self.advice.get(asked.position)
-        if judged is None or (forced and not judged):
-            return self.toolbox.predict(asked.cue, forced=forced).names
-        return judged
-
-
-def _newest_moment(history: History) -> int | None:
-    return next((e.position for e in reversed(history.events) if isinstance(e, Asked)), None)
 
 
 def _reason_of_parameters(envelope: Envelope) -> str | None:
@@ -371,27 +384,3 @@ def _used_ids(history: History, edits: Mapping[int, Edit]) -> frozenset[str]:
             str(m["tool_call_id"]) for m in (*edit.before, *edit.after) if "tool_call_id" in m
         )
     return frozenset(ids)
-
-
-def list_decisions(draft: Draft) -> list[Decision]:
-    """Every tool's fate and its reason, in the client's order."""
-    surfaced = draft.arrangement.surfaced
-    fates = dict.fromkeys(surfaced.names, ("called", "history"))
-    fates.update(dict.fromkeys(surfaced.predicted, ("predicted", "ranked")))
-    fates.update(dict.fromkeys(surfaced.discovered, ("discovered", "searched")))
-    reasons = draft.arrangement.reasons
-    scores = _newest_scores(draft)
-    decisions = []
-    for tool in draft.toolbox.catalogue.tools:
-        fate, reason = fates.get(tool.name, ("deferred", "listed"))
-        if tool.name in reasons:
-            fate, reason = "kept", reasons[tool.name]
-        elif tool.name not in draft.arrangement.pool:
-            reason = "not allowed"
-        decisions.append(Decision(tool.name, fate, reason, scores.get(tool.name)))
-    return decisions
-
-
-def _newest_scores(draft: Draft) -> Mapping[str, float]:
-    asked = [event.cue for event in draft.history.events if isinstance(event, Asked)]
-    return draft.toolbox.predict(asked[-1]).scores if asked else {}

@@ -1,10 +1,12 @@
 """Plans, errors and upstream headers come in; the small facts about a turn go out."""
 
 import asyncio
+from collections.abc import Mapping
 
-from proxy.draft import Draft, list_decisions
+from proxy.draft import Draft
 from proxy.errors import UsherError
-from proxy.plan.plan import RequestPlan
+from proxy.plan.plan import Decision, RequestPlan
+from proxy.tools.history import Asked
 from proxy.wire import Headers
 
 
@@ -49,3 +51,27 @@ def outcome_of(error: BaseException) -> str:
     if isinstance(error, UsherError):
         return error.code or "failed"
     return "client_gone" if isinstance(error, asyncio.CancelledError | GeneratorExit) else "failed"
+
+
+def list_decisions(draft: Draft) -> list[Decision]:
+    """Every tool's fate and its reason, in the client's order."""
+    surfaced = draft.arrangement.surfaced
+    fates = dict.fromkeys(surfaced.names, ("called", "history"))
+    fates.update(dict.fromkeys(surfaced.predicted, ("predicted", "ranked")))
+    fates.update(dict.fromkeys(surfaced.discovered, ("discovered", "searched")))
+    reasons = draft.arrangement.reasons
+    scores = _newest_scores(draft)
+    decisions = []
+    for tool in draft.toolbox.catalogue.tools:
+        fate, reason = fates.get(tool.name, ("deferred", "listed"))
+        if tool.name in reasons:
+            fate, reason = "kept", reasons[tool.name]
+        elif tool.name not in draft.arrangement.pool:
+            reason = "not allowed"
+        decisions.append(Decision(tool.name, fate, reason, scores.get(tool.name)))
+    return decisions
+
+
+def _newest_scores(draft: Draft) -> Mapping[str, float]:
+    asked = [event.cue for event in draft.history.events if isinstance(event, Asked)]
+    return draft.toolbox.predict(asked[-1]).scores if asked else {}

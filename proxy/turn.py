@@ -63,18 +63,17 @@ class Turn:
         return _tell(await self._answer(opened, account), account)
 
     async def _answer(self, opened: Opened, account: Account) -> Reply:
-        session = await self._remember(opened)
-        if session is not None and session.body is not None:
-            opened = reopen(opened, session.body)
+        opened, session = await self._remember(opened)
         reply = await self._reply(opened, account, session)
         if session is not None:
             reply.headers.append((b"x-usher-memory", session.header()))
         return reply
 
-    async def _remember(self, opened: Opened) -> Session | None:
+    async def _remember(self, opened: Opened) -> tuple[Opened, Session | None]:
         """What memory makes of a request; None where there is none, or it isn't understood."""
         if self._crew.memory is None or opened.envelope is None:
-            return None
+            return opened, None
+        query = self._crew.drafter.query(opened)
         brought = Brought(
             opened.request,
             opened.envelope,
@@ -82,8 +81,12 @@ class Turn:
             opened.target,
             opened.model,
             opened.user,
+            query,
         )
-        return await self._crew.memory.begin(brought)
+        session = await self._crew.memory.begin(brought)
+        if session is not None and session.body is not None:
+            opened = reopen(opened, session.body)
+        return msgspec.structs.replace(opened, query=query) if query else opened, session
 
     async def _reply(self, opened: Opened, account: Account, session: Session | None) -> Reply:
         crew = self._crew

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.draft import Draft, list_decisions
+from proxy.draft import Draft
+from proxy.facts import list_decisions
 from proxy.plan.plan import RequestPlan
 from proxy.settings import Settings
 from proxy.upstream.transport import UpstreamRequest

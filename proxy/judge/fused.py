@@ -9,7 +9,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from proxy.judge.ask import Judge
 from proxy.judge.deadline import Deadline
@@ -89,6 +89,20 @@ class Pending:
             except TimeoutError:
                 return Verdict(failure=Failure.TIMEOUT)
         return self._verdict
+
+
+class Companion(Protocol):
+    """Another question about the same message, which may share its request."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn waits for its answer anyway."""
+
+    async def candidates(self) -> Sequence[Candidate]:
+        """The tools to choose from; nothing when there is nothing to ask."""
+
+    def adopt(self, pending: Pending | None) -> None:
+        """It was asked; None when it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +264,8 @@ def memory_questions(
 def fits_name(tool: str) -> str:
     """The id of the question whether one tool fits."""
     return f"{TOOL_FITS}.{tool}"
+
+
+def is_fits(question: str) -> bool:
+    """Whether that is the id of such a question."""
+    return question.startswith(f"{TOOL_FITS}.")

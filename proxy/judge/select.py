@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from proxy.judge.fused import NEEDS_TOOL, TOOL, fits_name
+from proxy.judge.fused import NEEDS_TOOL, TOOL, fits_name, is_fits
 from proxy.judge.verdict import Verdict
 from proxy.judge_settings import ToolSelection
 
@@ -34,6 +34,12 @@ class Selected:
     needs_tool: float | None = None
     confidence: float | None = None
     probabilities: Mapping[str, float] | None = None
+
+
+def measured(verdict: Verdict) -> bool:
+    """Whether a judge from outside said anything about tools, whatever else it left open."""
+    names = [name for name in verdict.answers if name in {NEEDS_TOOL, TOOL} or is_fits(name)]
+    return any(verdict.calibration(name) not in {"embedded", "none"} for name in names)
 
 
 def select_tools(verdict: Verdict, offer: Offer, settings: ToolSelection) -> Selected:

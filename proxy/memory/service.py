@@ -5,7 +5,7 @@ goes wrong here becomes a reason in a header.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from structlog.typing import FilteringBoundLogger
 
 from proxy.errors import Unavailable
-from proxy.judge.fused import Asking, Pending, TurnJudge
+from proxy.judge.fused import Asking, Companion, Pending, TurnJudge
 from proxy.judge.gate import Gated, read_gate
 from proxy.judge.heard import Heard as Listened
 from proxy.judge.heard import listen
@@ -63,6 +63,7 @@ class Brought:
     target: Target
     model: str
     user: str | None
+    companion: Companion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +182,14 @@ class MemoryService:
             session.settle()
             return False
         assert scene.heard is not None
-        pending = self._ask(scene, scene.heard)
+        pending, seconds = await self._ask(scene, scene.heard)
         if not self._spawn(scene, session, pending):
             session.status = "busy"
             session.settle()
             return False
         if pending is None:
             return False
-        gated = self._read(await pending.wait(self._settings.note_ms / 1000))
+        gated = self._read(scene, await pending.wait(seconds))
         if gated.probability is None:
             return False
         session.score = gated.probability
@@ -211,26 +212,41 @@ class MemoryService:
             self._running -= 1
         return begun
 
-    def _ask(self, scene: _Scene, heard: Listened) -> Pending | None:
-        caller = scene.brought.request.caller
-        keys = self._settings.valid_keys or {m.key: None for m in scene.snapshot.memories}
+    async def _ask(self, scene: _Scene, heard: Listened) -> tuple[Pending | None, float]:
+        """Ask the judge, together with what else the turn asks it; and how long to wait for it.
+
+        A turn that waits for its tools anyway waits no longer when it waits for both here.
+        """
+        caller, whose = scene.brought.request.caller, scene.whose
+        companion = scene.brought.companion
         asking = Asking(
             latest=heard.latest,
             conversation=heard.conversation,
-            chain=f"memory:{scene.whose.user}:{scene.link}",
+            chain=f"memory:{whose!r}:{scene.link}",
             purpose=Purpose(
                 "memory_gate",
                 request_id=scene.brought.request.request_id,
                 tenant=caller.tenant,
                 key=caller.key,
-                user=scene.whose.user,
+                user=whose.user,
             ),
-            memory_keys=keys,
+            tools=await companion.candidates() if companion is not None else (),
+            memory_keys=self._keys(scene),
         )
-        return self._parts.judge.start(asking).memory
+        started = self._parts.judge.start(asking)
+        seconds = self._settings.note_ms / 1000
+        if companion is not None:
+            companion.adopt(started.tools)
+            if started.tools is started.memory is not None:
+                seconds = max(seconds, companion.seconds)
+        return started.memory, seconds
 
-    def _read(self, verdict: Verdict) -> Gated:
-        return read_gate(verdict, self._gate, self._settings.valid_keys)
+    def _keys(self, scene: _Scene) -> Mapping[str, str | None]:
+        """The keys that a request may be about: the allowed ones, else those that are there."""
+        return self._settings.valid_keys or {m.key: None for m in scene.snapshot.memories}
+
+    def _read(self, scene: _Scene, verdict: Verdict) -> Gated:
+        return read_gate(verdict, self._gate, self._keys(scene))
 
     async def _inject(self, scene: _Scene, session: Session, note: str) -> None:
         """Put in what belongs in, and exactly what stood there before."""
@@ -282,7 +298,7 @@ class MemoryService:
         try:
             gated = UNGATED
             if pending is not None:
-                gated = self._read(await pending.wait(self._gate.timeout_ms / 1000))
+                gated = self._read(scene, await pending.wait(self._gate.timeout_ms / 1000))
             session.score = gated.probability
             session.status = gated.status
             if gated.runs and self._settings.mode != "observe":
