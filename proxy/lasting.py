@@ -33,7 +33,8 @@ from proxy.observe.trace import NoTracer, Tracer, open_tracer
 from proxy.settings import Settings, State
 from proxy.state.memory import MemoryStore, Store
 from proxy.tools.lessons import Lessons
-from proxy.tools.semantic import Semantic, has_semantic
+from proxy.tools.once import Once
+from proxy.tools.semantic import Semantic, UniversalEncoder, has_semantic, load_universal
 from proxy.triage.tally import TriageTally
 from proxy.upstream.transport import Transport
 from proxy.ways import make_ways
@@ -122,6 +123,7 @@ def open_lasting(
         settings.ledger, data, prices, _make_listeners(limiter, tally, tracer, heard)
     )
     metrics.registry.register(tally)
+    encoder = Once(load_universal)
     return Lasting(
         settings=settings,
         data=data,
@@ -138,10 +140,10 @@ def open_lasting(
         tracer=tracer,
         log=log,
         background=Background(log),
-        semantic=_make_semantic(settings, data, log),
+        semantic=_make_semantic(settings, data, log, encoder),
         lessons=Lessons(),
         store=shared.store if shared else _make_store(settings.state),
-        models=_make_gate(settings, log),
+        models=_make_gate(settings, log, encoder),
         bank=_open_bank(settings, data),
     )
 
@@ -254,18 +256,24 @@ def _make_listeners(
     )
 
 
-def _make_semantic(settings: Settings, data: Path, log: FilteringBoundLogger) -> Semantic | None:
+def _make_semantic(
+    settings: Settings, data: Path, log: FilteringBoundLogger, encoder: Once[UniversalEncoder]
+) -> Semantic | None:
     """The ranker by meaning, when it is wanted and its extra is installed."""
     if settings.prediction.ranker == "lexical" or not has_semantic():
         return None
-    return Semantic(data / "vectors", lambda reason: log.warning("semantic_off", reason=reason))
+    return Semantic(
+        data / "vectors", lambda why: log.warning("semantic_off", reason=why), load=encoder
+    )
 
 
-def _make_gate(settings: Settings, log: FilteringBoundLogger) -> Mapping[str, Model]:
+def _make_gate(
+    settings: Settings, log: FilteringBoundLogger, encoder: Once[UniversalEncoder]
+) -> Mapping[str, Model]:
     """The built-in answer to whether something is to be remembered."""
     if settings.memory.mode == "off":
         return {}
-    return {GATE_MODEL: load_gate(lambda reason: log.warning("gate_lexical", reason=reason))}
+    return {GATE_MODEL: load_gate(lambda why: log.warning("gate_lexical", reason=why), encoder)}
 
 
 def _open_bank(settings: Settings, data: Path) -> "Bank | None":

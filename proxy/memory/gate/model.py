@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from proxy.tools.semantic import UniversalEncoder
 
 Gate = Callable[[State], float | None]
+Load = Callable[[], "UniversalEncoder"]
 
 _FOLDER = Path(__file__).parent
 NETWORK_FILE = _FOLDER / "network.npz"
@@ -70,19 +71,22 @@ class LateGate:
     def __call__(self, state: State) -> float | None:
         return self._gate(state)
 
-    def improve(self, warn: Callable[[str], object]) -> None:
+    def improve(self, warn: Callable[[str], object], load: Load) -> None:
         """Load the better form; runs in a thread of its own."""
         try:
-            self._gate = load_meaning()
+            self._gate = load_meaning(load)
         except FAILURES as failure:
             warn(str(failure))
 
 
-def load_gate(warn: Callable[[str], object]) -> Gate:
-    """The gate, at once; it gets better when the extra `semantic` is loaded, if it is there."""
+def load_gate(warn: Callable[[str], object], load: Load = load_universal) -> Gate:
+    """The gate, at once; it gets better when the extra `semantic` is loaded, if it is there.
+
+    `load` is asked for the sentence model, so that others may use the same one.
+    """
     late = LateGate(load_words())
     if has_semantic():
-        thread = threading.Thread(target=late.improve, args=(warn,), name="gate", daemon=True)
+        thread = threading.Thread(target=late.improve, args=(warn, load), name="gate", daemon=True)
         thread.start()
     return late
 
@@ -96,7 +100,7 @@ def load_words() -> WordGate:
     return WordGate(Words(weights, scale, shift))
 
 
-def load_meaning() -> MeaningGate:
+def load_meaning(load: Load = load_universal) -> MeaningGate:
     """The form that needs the extra `semantic`. Raises one of FAILURES without it."""
     restrain_threads()
     import numpy as np
@@ -105,7 +109,7 @@ def load_meaning() -> MeaningGate:
 
     with np.load(NETWORK_FILE, allow_pickle=False) as file:
         weights: Mapping[str, object] = {name: file[name] for name in file.files}
-    encoder = load_universal()
+    encoder = load()
     encoder.encode(["warm up"])
     return MeaningGate(Network(weights), encoder, load_words().words)  # type: ignore[arg-type] # numpy's own types
 
