@@ -74,22 +74,18 @@ class Reloader:
 
     async def _reload(self, log: FilteringBoundLogger, metrics: Metrics) -> None:
         before = self._running
-        try:
-            kept = await self._take()
-        except UsherError as refused:
-            reason: str | None = refused.message
-        except OSError as failed:
-            reason = failed.strerror
-        else:
-            metrics.config_reloads.add("ok")
-            metrics.config_stale.set(0)
-            log.info("config_reloaded", changed=differences(before, self._running))
-            if kept:
-                log.warning("needs_a_restart", settings=kept)
+        # Whatever goes wrong with new settings, the gateway goes on with the old ones.
+        (outcome,) = await asyncio.gather(self._take(), return_exceptions=True)
+        if isinstance(outcome, BaseException):
+            metrics.config_reloads.add("failed")
+            metrics.config_stale.set(1)
+            log.error("config_not_reloaded", reason=_reason(outcome))
             return
-        metrics.config_reloads.add("failed")
-        metrics.config_stale.set(1)
-        log.error("config_not_reloaded", reason=reason)
+        metrics.config_reloads.add("ok")
+        metrics.config_stale.set(0)
+        log.info("config_reloaded", changed=differences(before, self._running))
+        if outcome:
+            log.warning("needs_a_restart", settings=outcome)
 
     async def _take(self) -> Sequence[str]:
         """Read, check and apply; the names of settings that need a restart."""
@@ -100,6 +96,13 @@ class Reloader:
         self._running = settings
         self._source = replace(self._source, path=loaded.path)
         return kept
+
+
+def _reason(error: BaseException) -> str:
+    """What an operator can act on; the text of a bug of ours may hold a secret."""
+    if isinstance(error, UsherError):
+        return error.message
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 
 def keep(

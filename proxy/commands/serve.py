@@ -1,6 +1,5 @@
 """Settings and command-line flags come in; a gateway runs until a signal stops it."""
 
-import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -11,11 +10,12 @@ from pathlib import Path
 from proxy.app import build_gateway
 from proxy.commands.banner import Start, as_data, as_text
 from proxy.commands.listen import listen
+from proxy.commands.shared import check_shared
 from proxy.commands.workers import Work, serve_app, serve_many
 from proxy.config import Source, data_folder, load
 from proxy.configfile import Entry, Key
 from proxy.errors import ConfigError
-from proxy.lasting import MISSING, open_ring
+from proxy.lasting import open_ring
 from proxy.ledger.connect import check_ledger
 from proxy.reload import Followed
 from proxy.settings import Settings
@@ -67,17 +67,6 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
             return
         gateway = build_gateway(settings, data, followed=followed)
         serve_app(gateway, settings.server, listener, announce)
-
-
-def check_shared(settings: Settings) -> None:
-    """Raises ConfigError when the shared store is not there, before anything listens."""
-    if settings.state.url is None:
-        return
-    try:
-        from proxy.state.redis import check_state  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        raise ConfigError(MISSING, param="state.url") from None
-    asyncio.run(check_state(settings.state))
 
 
 def refuse_open_address(settings: Settings, *, keyed: bool) -> None:

@@ -238,10 +238,10 @@ class SharedLimiter:
         waiting, self._pending = self._pending, {}
         self._unsure.extend(waiting.items())
         running = [name for name, leases in self._running.items() if leases] if renew else []
-        self._renewing = True
         try:
             for _ in range(len(self._unsure)):
                 await self._tell(*self._unsure.popleft())
+            self._renewing = bool(running)
             for name in running:
                 await self._tell(name, Batch(), renew=True)
         except StateDown:

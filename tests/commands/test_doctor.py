@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from proxy import cli
-from proxy.commands.doctor import check_folder, check_package, check_port, check_upstream
+from proxy.commands.doctor import (
+    check_folder,
+    check_package,
+    check_port,
+    check_store,
+    check_upstream,
+)
 from proxy.settings import Settings, Upstream
+from tests.fakes.redisserver import RedisServer
 
 
 class Models(BaseHTTPRequestHandler):
@@ -105,3 +112,14 @@ def test_a_broken_configuration_is_a_finding(
     monkeypatch.setenv("USHER_CONFIG", "/no/such.yaml")
     assert cli.run(["doctor"]) == 1
     assert "/no/such.yaml: no such file or directory" in capsys.readouterr().out
+
+
+def test_a_shared_store_is_asked(redis_server: RedisServer) -> None:
+    """Where one is configured; its password is not printed."""
+    url = redis_server.url.replace("//", "//:s3cret@")
+    settings = Settings.model_validate({"state": {"url": redis_server.url}})
+    assert check_store(settings).state == "ok"
+    redis_server.stop()
+    finding = check_store(Settings.model_validate({"state": {"url": url}}))
+    assert finding.state == "fail"
+    assert "s3cret" not in finding.detail

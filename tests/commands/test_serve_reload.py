@@ -2,7 +2,10 @@
 
 import json
 import os
+import pty
 import signal
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -153,6 +156,36 @@ def test_the_command_line_still_wins(
     config.unlink()
     eventually(lambda: "config_not_reloaded" in running.events())
     assert "new begins. " in _ask(running)
+
+
+_ON_A_TERMINAL = """
+import os, sys
+os.close(os.open(os.ttyname(0), os.O_RDWR))  # becomes the controlling terminal
+words = ["-m", "proxy.cli", "serve", "--port", "0", "--json"]
+os.execv(sys.executable, [sys.executable, *words])
+"""
+
+
+def test_a_closed_terminal_stops_it(tmp_path: Path) -> None:
+    """Its signal is that of a reload, but nobody could stop the gateway any more."""
+    outside, inside = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ON_A_TERMINAL],
+        stdin=inside,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "USHER_DATA": str(tmp_path)},
+        start_new_session=True,
+    )
+    os.close(inside)
+    with process:
+        assert process.stdout is not None
+        assert b"url" in process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=0.5)
+        os.close(outside)
+        assert process.wait(timeout=60) == 0
 
 
 def test_workers_are_all_told(
