@@ -49,8 +49,8 @@ class Kit:
 
 def main() -> int:
     """Prepare, run every client, report; 0 when all passed."""
-    cache = _cache()
-    python, scripts = _prepare_python(cache), _prepare_node(cache)
+    cache = find_cache()
+    python, scripts = prepare_python(cache), prepare_node(cache)
     tools = cache / "tools.json"
     tools.write_text(json.dumps(load_tools()))
     verdicts: list[tuple[str, list[str]]] = []
@@ -122,7 +122,7 @@ def _find_upstream_faults(received: Sequence[Received]) -> Iterator[str]:
         yield "nothing was deferred"
 
 
-def _cache() -> Path:
+def find_cache() -> Path:
     """A folder that belongs to these exact versions."""
     names = ("requirements.txt", "package-lock.json")
     digest = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in names)).hexdigest()
@@ -131,7 +131,7 @@ def _cache() -> Path:
     return folder
 
 
-def _prepare_python(cache: Path) -> Path:
+def prepare_python(cache: Path) -> Path:
     """The interpreter of an environment that has the Python libraries."""
     home = cache / "venv"
     python = home / "bin" / "python"
@@ -143,11 +143,12 @@ def _prepare_python(cache: Path) -> Path:
     return python
 
 
-def _prepare_node(cache: Path) -> Path:
+def prepare_node(cache: Path) -> Path:
     """A folder with the JavaScript libraries and, next to them, a copy of all scripts."""
     home = cache / "node"
     home.mkdir(exist_ok=True)
-    for file in (*HERE.glob("package*.json"), *HERE.glob("with_*"), *HERE.glob("task.*")):
+    patterns = ("package*.json", "with_*", "task.*", "memory_*")
+    for file in (file for pattern in patterns for file in HERE.glob(pattern)):
         shutil.copy(file, home)
     if not (home / ".ready").exists():
         _run("npm", "ci", "--silent", "--no-audit", "--no-fund", cwd=home)

@@ -19,13 +19,19 @@ START_SECONDS = 30
 def standin() -> Iterator[tuple[str, Script]]:
     """Serve the model; it refuses more than 128 tools, as OpenAI does."""
     script = Script()
-    app = Wrapper(StandinTransport(script, max_tools=128))
+    with serve(StandinTransport(script, max_tools=128)) as address:
+        yield address, script
+
+
+@contextmanager
+def serve(transport: Transport) -> Iterator[str]:
+    """A transport's answers at an address of loopback."""
     listening: Future[int] = Future()
-    server = Server(app, listening)
+    server = Server(Wrapper(transport), listening)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listening.result(START_SECONDS)}/v1", script
+        yield f"http://127.0.0.1:{listening.result(START_SECONDS)}/v1"
     finally:
         server.should_exit = True
         thread.join()
