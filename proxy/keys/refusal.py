@@ -1,16 +1,24 @@
 """What a key may do and has done comes in; the 429 that says so goes out, and OpenAI's headers."""
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.errors import RateLimited, Unavailable
 from proxy.keys.budget import Spent
 from proxy.keys.key import GatewayKey, Limits
 from proxy.wire import Headers
 
-_REQUESTS, _TOKENS = (
-    tuple(b"x-ratelimit-%b-%b" % (what, of) for what in (b"limit", b"remaining", b"reset"))
-    for of in (b"requests", b"tokens")
+Names = tuple[bytes, bytes, bytes]
+_REQUESTS: Names = (
+    b"x-ratelimit-limit-requests",
+    b"x-ratelimit-remaining-requests",
+    b"x-ratelimit-reset-requests",
+)
+_TOKENS: Names = (
+    b"x-ratelimit-limit-tokens",
+    b"x-ratelimit-remaining-tokens",
+    b"x-ratelimit-reset-tokens",
 )
 FINAL: Headers = [(b"x-should-retry", b"false")]
 """SDKs do not try again: waiting a little does not help."""
@@ -37,8 +45,7 @@ class LimitsUnavailable(Unavailable):
     code = "limits_unavailable"
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(msgspec.Struct, frozen=True):
     """What of the last minute counts, and the seconds until nothing of it does."""
 
     requests: int
@@ -51,11 +58,10 @@ def rate_headers(limits: Limits, used: Used) -> Headers:
     """`x-ratelimit-*` as OpenAI sends them, for the limits that there are."""
     headers: Headers = []
     if limits.rpm is not None:
-        values = _values(limits.rpm, limits.rpm - used.requests, used.requests_reset)
-        headers += zip(_REQUESTS, values, strict=True)
+        remaining = limits.rpm - used.requests
+        headers += _headers(_REQUESTS, limits.rpm, remaining, used.requests_reset)
     if limits.tpm is not None:
-        values = _values(limits.tpm, limits.tpm - used.tokens, used.tokens_reset)
-        headers += zip(_TOKENS, values, strict=True)
+        headers += _headers(_TOKENS, limits.tpm, limits.tpm - used.tokens, used.tokens_reset)
     return headers
 
 
@@ -66,7 +72,7 @@ def too_many_inside(limits: Limits) -> LimitReached:
 
 def too_many_requests(limits: Limits, wait: float, headers: Headers) -> LimitReached:
     """The requests of this minute are used up."""
-    seconds = _whole(wait)
+    seconds = math.ceil(wait)
     return LimitReached(
         f"This key may send {limits.rpm} requests per minute; try again in {seconds} s.",
         seconds,
@@ -82,7 +88,7 @@ def too_many_tokens(
     return LimitReached(
         f"This key may use {limits.tpm} tokens per minute; used {used}, this request needs about "
         f"{tokens}.",
-        _whole(wait),
+        math.ceil(wait),
         [*headers, *final],
     )
 
@@ -94,10 +100,9 @@ def budget_spent(key: GatewayKey, spent: Spent) -> BudgetSpent:
     )
 
 
-def _values(limit: int, remaining: int, reset: float) -> tuple[bytes, bytes, bytes]:
-    return b"%d" % limit, b"%d" % max(0, remaining), b"%ds" % _whole(reset)
-
-
-def _whole(seconds: float) -> int:
-    """Whole seconds after which there is room."""
-    return max(0, math.ceil(seconds))
+def _headers(names: Names, limit: int, remaining: int, reset: float) -> Headers:
+    return [
+        (names[0], b"%d" % limit),
+        (names[1], b"%d" % (max(0, remaining))),
+        (names[2], b"%ds" % math.ceil(reset)),
+    ]
