@@ -47,6 +47,18 @@ class Stale(Conflict):
     code = "precondition_failed"
 
 
+class NoMemory(NotFound):
+    """Nothing is stored under a key."""
+
+    code = "memory_not_found"
+
+
+class NoTurn(NotFound):
+    """No request of that id, or none of this person's."""
+
+    code = "request_not_found"
+
+
 class MemoryApi:
     """The answers; each sees the memories of one person only."""
 
@@ -165,7 +177,7 @@ class MemoryApi:
         if found is None:
             found = await self._bank.explain(whose, request_id)
         if found is None:
-            raise NotFound("Nothing is known of a request of that id.")
+            raise NoTurn("No request of yours with that id is known.", param="request_id")
         return reply_json(found)
 
     def _store(self, key: str, value: str, rev: int | None = None) -> Store:
@@ -179,7 +191,7 @@ class MemoryApi:
     def _answer(self, outcome: Outcome) -> Reply:
         match outcome.kind:
             case "missing":
-                raise NotFound("There is no memory of that key.")
+                raise NoMemory("No memory is stored under that key.", param="key")
             case "stale":
                 raise Stale("It was changed meanwhile; read it again.")
             case "taken":

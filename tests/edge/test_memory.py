@@ -122,6 +122,20 @@ def test_mistakes(port: int, method: str, path: str, content: bytes, status: int
     assert ali.ask("GET", "/usher/memory").json()["memories"] == []
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("DELETE", "/usher/memory/nothing_there", "memory_not_found"),
+        ("GET", "/usher/memory/explain?request_id=r", "request_not_found"),
+        ("GET", "/usher/memory/no/such/page", "unknown_url"),
+    ],
+)
+def test_what_is_not_there_says_what(port: int, method: str, path: str, code: str) -> None:
+    """A key without a memory is told from a URL that does not exist."""
+    error = person(port, "nowhere").ask(method, path).json()["error"]
+    assert (error["code"], error["type"]) == (code, "invalid_request_error")
+
+
 def test_without_a_user_there_is_nobody(port: int) -> None:
     """Nobody's memories are not everybody's."""
     reply = httpx.get(f"http://127.0.0.1:{port}/usher/memory")

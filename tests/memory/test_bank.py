@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from proxy.memory import bank as module
 from proxy.memory.bank import Bank
 from proxy.memory.change import Change, Delete, Origin, Outcome, Rename, Store
-from proxy.memory.database import Database, memory_url
+from proxy.memory.database import Database
 from proxy.memory.principal import Principal
 
 pytestmark = pytest.mark.anyio
@@ -18,9 +17,9 @@ ALI, EVA = Principal("t", "ali"), Principal("t", "eva")
 
 
 @pytest.fixture
-async def bank(tmp_path: Path) -> AsyncIterator[Bank]:
+async def bank(store_url: str) -> AsyncIterator[Bank]:
     """A store with room for a hundred tokens."""
-    opened = Bank(Database(memory_url(None, tmp_path)), 100)
+    opened = Bank(Database(store_url), 100)
     yield opened
     await opened.aclose()
 
@@ -54,10 +53,10 @@ async def test_would_exceed(bank: Bank) -> None:
     }
 
 
-async def test_already_exceeded(bank: Bank, tmp_path: Path) -> None:
+async def test_already_exceeded(bank: Bank, store_url: str) -> None:
     """Above the limit nothing goes in, and the overshoot is that of the memory."""
     await change(bank, Store("a", "x", 90))
-    small = Bank(Database(memory_url(None, tmp_path)), 70)
+    small = Bank(Database(store_url), 70)
     (error,) = await small.change(ALI, [Store("b", "y", 5)], Origin())
     await small.aclose()
     assert (error.reason, error.tokens, error.total) == ("already_exceeded", 20, 90)

@@ -67,8 +67,8 @@ def test_nobody_meets_anothers_rows(steps: list[tuple[Principal, str, str]]) -> 
         asyncio.run(_play(steps, Path(folder)))
 
 
-async def _fill(folder: Path) -> None:
-    bank = Bank(Database(memory_url(None, folder)), 100)
+async def _fill(url: str) -> None:
+    bank = Bank(Database(url), 100)
     people = [Principal(f"t{i % 10}", f"u{i % 20}", f"s{i}") for i in range(200)]
     for person in people:
         (outcome,) = await bank.change(person, [Store("city", f"{person}", 90)], Origin())
@@ -80,6 +80,6 @@ async def _fill(folder: Path) -> None:
     await bank.aclose()
 
 
-def test_two_hundred_people_use_the_same_key(tmp_path: Path) -> None:
+def test_two_hundred_people_use_the_same_key(store_url: str) -> None:
     """The same key in two hundred memories collides with nothing and shares no budget."""
-    asyncio.run(_fill(tmp_path))
+    asyncio.run(_fill(store_url))
