@@ -85,6 +85,17 @@ class Server(uvicorn.Server):
         port: int = self.servers[0].sockets[0].getsockname()[1]
         return port
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Hang up on clients that do not even take the end of their answer.
+
+        A closed connection waits until its last bytes are taken, and the loop's end waits for it.
+        """
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, Protocol):
+                connection.transport.abort()
+        await asyncio.sleep(0)
+
     async def main_loop(self) -> None:
         await super().main_loop()
         await self._gate.drain(self._settings.drain_seconds)
