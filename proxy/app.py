@@ -37,7 +37,7 @@ from proxy.ledger.store import Ledger
 from proxy.memory.near import Near, Remembered
 from proxy.observe.capture import Capture
 from proxy.observe.metrics import Metrics
-from proxy.reload import Followed, Reloader
+from proxy.reload import Followed, Reloader, fingerprint
 from proxy.settings import Settings
 from proxy.shelf import Shelf
 from proxy.state.memory import Store
@@ -133,6 +133,7 @@ class Current:
         self._lasting = lasting
         self._app = serving.app
         self._serving = serving
+        lasting.metrics.config_hash.set(fingerprint(serving.settings))
 
     async def reload(self, settings: Settings) -> None:
         """Build everything beside the event loop, then swap. UsherError changes nothing."""
@@ -140,6 +141,7 @@ class Current:
         self._lasting.prices.adopt(settings.prices)
         self._app.adopt(new.app)
         self._serving = new
+        self._lasting.metrics.config_hash.set(fingerprint(settings))
 
 
 def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None) -> Serving:

@@ -5,6 +5,7 @@ change while Usher runs keeps its value, and one line names it.
 """
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -96,6 +97,12 @@ class Reloader:
         self._running = settings
         self._source = replace(self._source, path=loaded.path)
         return kept
+
+
+def fingerprint(settings: Settings) -> int:
+    """A number that is the same for the same settings; secrets are left out of it."""
+    text = settings.model_dump_json().encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:6])  # a float holds 48 bits exactly
 
 
 def _reason(error: BaseException) -> str:

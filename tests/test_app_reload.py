@@ -57,6 +57,21 @@ async def test_the_next_request_is_served_by_the_new_settings(tmp_path: Path) ->
     assert (b"authorization", b"Bearer new") in transport.sent[-1].headers
 
 
+async def test_the_same_settings_have_the_same_number(tmp_path: Path) -> None:
+    """So that replicas can be compared; it tells nothing about secrets."""
+    gateway, _ = _gateway(tmp_path)
+
+    def number() -> float | None:
+        return gateway.metrics.registry.get_sample_value("usher_config_hash")
+
+    first = number()
+    await gateway.reload(_settings(prices=[{"model": "m", "input": 1}]))
+    assert number() != first
+    upstream = {"base_url": "http://up.test/v1", "api_key": "rotated", "retries": 0}
+    await gateway.reload(_settings(upstream=upstream))
+    assert number() == first
+
+
 @pytest.mark.parametrize("folder", ["missing", "empty"])
 async def test_wording_that_cannot_be_read_is_found_before_it_is_needed(
     tmp_path: Path, folder: str

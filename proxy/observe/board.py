@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 
 LARGEST = frozenset({"usher_config_stale", "usher_ledger_degraded"})
 """Gauges that are true when they are true anywhere."""
-LEAST = frozenset({"process_start_time_seconds", "process_max_fds"})
+LEAST = frozenset({"process_start_time_seconds", "process_max_fds", "usher_config_hash"})
 _LIVING, _GONE = ".json", ".gone"
 
 Labels = tuple[tuple[str, str], ...]

@@ -97,6 +97,11 @@ class Metrics:
             "outcome",
             get_args(ReloadOutcome),
         )
+        self.config_hash = Gauge(
+            "usher_config_hash",
+            "A number that is the same where the same configuration is in force.",
+            registry=self.registry,
+        )
         self.config_stale = Gauge(
             "usher_config_stale",
             "1 while the configuration on disk is refused and an older one is in force.",

@@ -1,6 +1,8 @@
 """The ring knows whose secret it is, and follows the file without ever falling open."""
 
 import asyncio
+import io
+import json
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,8 @@ from proxy.keys.key import GatewayKey, Limits
 from proxy.keys.keyfile import Keys
 from proxy.keys.limiter import check_workers
 from proxy.keys.ring import KeyRing
+from proxy.observe.log import configure
+from proxy.settings import Log
 from tests.fakes.until import until
 
 
@@ -93,6 +97,20 @@ def test_an_unchanged_file_is_not_read_again(path: Path) -> None:
     ring = KeyRing(path)
     ring.load()
     assert not ring.refresh()
+
+
+def test_what_happens_is_told(path: Path) -> None:
+    """By a line of Usher's own log, and by a count."""
+    out, counted = io.StringIO(), list[str]()
+    ring = KeyRing(path, log=configure(Log(format="json"), out), count=counted.append)
+    new_key(path, plain, "alice")
+    ring.refresh()
+    path.write_text("{")
+    ring.refresh()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line["event"] for line in lines] == ["keys_reloaded", "keys_not_reloaded"]
+    assert "keys.file" in lines[1]["reason"]
+    assert counted == ["ok", "failed"]
 
 
 def test_keys_whose_limits_cannot_hold_are_refused(path: Path) -> None:
