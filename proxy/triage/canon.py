@@ -13,15 +13,30 @@ from proxy.triage.signed import read_seals
 from proxy.wire import JSON, JSONObject
 
 COMPACTION = re.compile(
-    r"\b(?:summari[sz](?:e|ing)|compact(?:ing|ion)?|condens(?:e|ing))\b[^.\n]{0,80}"
+    r"\b(?:summari[sz](?:e|ing)|compact(?:ing|ion)?|condens(?:e|ing)|distill?)\b[^.\n]{0,80}"
     r"\b(?:conversation|chat|dialogue|transcript|history|context|session)"
-    r"|\bdetailed summary of (?:the|our|this) conversation|\bcontext checkpoint",
+    r"|\bdetailed summary of (?:the|our|this) conversation|\bcontext checkpoint"
+    r"|<state_snapshot>",
     re.IGNORECASE,
 )
 """How agents ask a model to shorten a conversation; such a request needs all of it."""
+COMPACTOR = re.compile(
+    r"\b(?:task|job|role|objective|goal)\b[^.\n]{0,40}\b(?:is|are) to\b[^.\n]{0,60}"
+    r"\b(?:summar|compact|condens|distill?)\w*\b[^.\n]{0,80}"
+    r"\b(?:conversation|chat|dialogue|transcript|history|context|session)"
+    r"|\bsummari[sz]es internal chat history"
+    r"|\bdetailed summary of (?:the|our|this) conversation|\bcontext checkpoint"
+    r"|\A\W*(?:summari[sz]e|compact|condense)\b[^.\n]{0,80}"
+    r"\b(?:conversation|chat|dialogue|transcript|history|context|session)"
+    r"|<state_snapshot>",
+    re.IGNORECASE,
+)
+"""How a system prompt makes a model one that does so; what only mentions it does not count."""
 INJECTED = re.compile(r"<(memory_service|user_memory)>.*?</\1>", re.DOTALL)
 """What memory puts into messages: it may be there on one request and not on the next."""
 _COMPACTION_CHARS = 4_000
+_DEEP = 200
+"""Brackets from which on a message may be deeper than orjson writes, though not than it reads."""
 _MEDIA_BYTES = 4_000
 """What one picture or file counts: a thousand tokens are a usual price, whatever its bytes."""
 _MEDIA = ("image_url", "input_audio", "file", "video_url", "image", "document", "source")
@@ -47,24 +62,30 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_fact(raw: bytes) -> Fact | None:
-    """The fact of a message; None when it is none."""
+    """The fact of a message; None when it is none, or nested deeper than we could write it."""
     try:
-        message = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        return _read_fact(raw)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
         return None
+
+
+def _read_fact(raw: bytes) -> Fact | None:
+    message = orjson.loads(raw)
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(role, str):
         return None
+    if raw.count(b"[") + raw.count(b"{") > _DEEP:
+        orjson.dumps(message)
     content = message.get("content")
     text = read_text(content)
     calls = tuple(call_ids(message)) if role == "assistant" else ()
     answers = message.get("tool_call_id")
-    own = INJECTED.sub("", text) if "</" in text else text
-    plain = unicodedata.normalize("NFC", own).replace("\r\n", "\n").strip()
+    said = INJECTED.sub("", text) if "</" in text else text
+    plain = unicodedata.normalize("NFC", said).replace("\r\n", "\n").strip()
     media = _weigh_media(content) if isinstance(content, list) else 0
-    tail = text[-_COMPACTION_CHARS:] if role == "user" else text[:_COMPACTION_CHARS]
+    own = "system" if role == "developer" else role
     return Fact(
-        role="system" if role == "developer" else role,
+        role=own,
         digest=hashlib.blake2b(_canonical(message, role, plain), digest_size=16).digest(),
         calls=calls,
         answers=answers if isinstance(answers, str) else None,
@@ -74,7 +95,7 @@ def read_fact(raw: bytes) -> Fact | None:
         seals=read_seals(message) if role == "assistant" else (),
         marked=b'"cache_control"' in raw,
         sealed=b'"encrypted_content"' in raw or b'"compaction"' in raw,
-        compacts=role != "assistant" and COMPACTION.search(tail) is not None,
+        compacts=_compacts(own, text),
     )
 
 
@@ -105,9 +126,20 @@ def _canonical_call(call: JSON) -> JSON:
     return [function.get("name"), arguments or {}]
 
 
+def _compacts(role: str, text: str) -> bool:
+    if role == "user":
+        return COMPACTION.search(text[-_COMPACTION_CHARS:]) is not None
+    return role == "system" and COMPACTOR.search(text[:_COMPACTION_CHARS]) is not None
+
+
+def media_names(part: JSON) -> list[str]:
+    """The members of a content part that hold a picture or a file."""
+    return [name for name in _MEDIA if part.get(name)] if isinstance(part, dict) else []
+
+
 def _weigh_media(parts: Sequence[JSON]) -> int:
     """Bytes of embedded pictures and files that are no tokens."""
-    embedded = (part for part in parts if isinstance(part, dict) and any(map(part.get, _MEDIA)))
+    embedded = (part for part in parts if media_names(part))
     return sum(max(0, len(orjson.dumps(part)) - _MEDIA_BYTES) for part in embedded)
 
 

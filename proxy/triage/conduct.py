@@ -19,6 +19,7 @@ from proxy.triage.plan import Sent
 from proxy.triage.planner import Planner
 from proxy.triage.scope import is_compaction, reason_to_leave, reason_to_pass
 from proxy.triage.session import Gate, Mode, Prefixes, Scene, Session
+from proxy.triage.signed import family_of
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
 from proxy.triage_settings import Limits, Triage
@@ -157,10 +158,11 @@ class Conduct:
         if session.scene.mode == "observe" or session.stitched is None:
             return response
         tenant, state = session.scene.caller.tenant, session.stitched.state
+        family = family_of(session.scene.model)
 
         async def note(seal: bytes) -> None:
             session.signed = True
-            await self._parts.plans.made(tenant, seal, state)
+            await self._parts.plans.made(tenant, seal, state, family)
 
         return Heard(response, note)
 

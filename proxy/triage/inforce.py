@@ -10,6 +10,7 @@ from proxy.triage.candidates import Wanted
 from proxy.triage.emergency import may_overflow, plan_emergency
 from proxy.triage.plan import Plan, Sent
 from proxy.triage.session import Session
+from proxy.triage.signed import family_of
 from proxy.triage.store import Plans
 from proxy.triage.tally import TriageTally
 from proxy.triage.units import Conversation
@@ -36,8 +37,10 @@ class InForce:
         plans, mode = self.plans(session), session.scene.mode
         begun = begin_of_signed_turn(conversation)
         previous = conversation.heads[-2] if len(conversation.heads) > 1 else None
-        wanted = [conversation.links[at] for at in (begun, previous) if at is not None]
-        seen = await plans.look(tenant, conversation, wanted)
+        last = len(conversation.links) - 1 if begun is not None else None
+        wanted = [conversation.links[at] for at in (begun, previous, last) if at is not None]
+        family = family_of(session.scene.model)
+        seen = await plans.look(tenant, conversation, wanted, family)
         session.states = seen.states
         session.previous = None if previous is None else seen.sent.get(conversation.links[previous])
         if mode != "off" and seen.rooted:
@@ -91,8 +94,10 @@ class InForce:
     async def _earlier(
         self, session: Session, begun: int, sent: Mapping[bytes, Sent]
     ) -> Plan | None:
-        """The plan of the request before; where that is not known, of the turn's first."""
-        before = session.previous or sent.get(session.conversation.links[begun])
+        """The plan of the same request, of the one before, or of the turn's first; what is known."""
+        conversation = session.conversation
+        same, first = sent.get(conversation.head), sent.get(conversation.links[begun])
+        before = same or session.previous or first
         if before is None or not before.plan:
             return None
         return await self.plans(session).get(session.scene.caller.tenant, before.plan)

@@ -15,7 +15,11 @@ from proxy.triage.store import Plans
 from proxy.triage.units import Conversation
 from proxy.triage.view import make_label, read_unit
 from proxy.triage.writer import Writer, bind_note
+from proxy.triage_settings import Triage
 from proxy.wire import JSONObject
+
+CHARS_PER_TOKEN = 8
+"""At most, in any language: a writer that pays no heed to its limit has not written a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +176,14 @@ class Planner:
                     acts[candidate.link] = Act("clear", "", number)
                 case "compress":
                     note = notes.get(candidate.link)
-                    ruling = self._check_note(ruling, note, session.settings.max_note_share)  # noqa: PLW2901 - the same, concluded
+                    ruling = self._check_note(ruling, note, session.settings)  # noqa: PLW2901 - the same, concluded
                     if ruling.outcome == "compress":
                         bound = bind_note(note or "", candidate) or ""
                         acts[candidate.link] = Act("note", bound, number)
             final.append(ruling)
         return acts, final
 
-    def _check_note(self, ruling: Ruling, note: str | None, most: float) -> Ruling:
+    def _check_note(self, ruling: Ruling, note: str | None, settings: Triage) -> Ruling:
         """A unit stays when its note is missing, or saves too little."""
         if self._staff.writer is None:
             return _keep(ruling, "no writer")
@@ -188,7 +192,8 @@ class Planner:
         bound = bind_note(note, ruling.candidate)
         if bound is None:
             return _keep(ruling, "too many constraints")
-        if len(bound.encode()) >= most * ruling.candidate.unit.size:
+        most = settings.max_note_share * ruling.candidate.unit.size
+        if len(note) > CHARS_PER_TOKEN * settings.writer.max_tokens or len(bound.encode()) >= most:
             return _keep(ruling, "note too long")
         return ruling
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import orjson
 
 from proxy.plan.chain import read_text
+from proxy.triage.canon import media_names
 from proxy.triage.units import Conversation, Unit
 from proxy.wire import JSON, JSONObject
 
@@ -51,15 +52,30 @@ class Recall:
 
 def describe(message: JSONObject) -> JSONObject:
     """What a message says: role, words, calls, without ids and signatures."""
-    said: JSONObject = {"role": message.get("role"), "content": read_text(message.get("content"))}
+    said: JSONObject = {"role": message.get("role"), "content": _read_content(message)}
     calls = message.get("tool_calls")
-    functions = [c.get("function") for c in calls if isinstance(c, dict)] if calls else []
-    made = [
-        {"name": function.get("name"), "arguments": function.get("arguments")}
-        for function in functions
-        if isinstance(function, dict)
-    ]
+    made = [_describe_call(call) for call in calls] if isinstance(calls, list) else []
     return {**said, "calls": made} if made else said
+
+
+def _read_content(message: JSONObject) -> str:
+    """The words, and where there are pictures or files that they are there."""
+    content = message.get("content")
+    text = read_text(content)
+    parts = content if isinstance(content, list) else []
+    media = [f"[{name}]" for part in parts for name in media_names(part)]
+    return "\n".join((*([text] if text else ()), *media)) if media else text
+
+
+def _describe_call(call: JSON) -> JSONObject:
+    """A call's name and arguments; those of a custom tool are its input."""
+    held = call if isinstance(call, dict) else {}
+    made = held.get("function")
+    if isinstance(made, dict):
+        return {"name": made.get("name"), "arguments": made.get("arguments")}
+    custom = held.get("custom")
+    made = custom if isinstance(custom, dict) else {}
+    return {"name": made.get("name"), "arguments": made.get("input")}
 
 
 def recall_tool(name: str) -> bytes:

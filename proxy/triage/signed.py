@@ -17,6 +17,7 @@ PARTS = ("thinking", "redacted_thinking")
 
 SEALS = ("signature", "data", "reasoning_signature")
 """Members that hold a signature, or a block that is encrypted as a whole."""
+_FAMILY = re.compile(r"[a-z]{3,}")
 _SEAL = re.compile(rb'"(?:signature|data|reasoning_signature)"\s*:\s*"([^"\\]{8,})"')
 
 
@@ -32,6 +33,12 @@ def read_seals(message: JSONObject) -> tuple[bytes, ...]:
 def is_signed(message: JSONObject) -> bool:
     """Whether the message holds a signed or redacted thinking block."""
     return bool(read_seals(message))
+
+
+def family_of(model: str) -> str:
+    """Whose signatures a model understands: `claude` of `anthropic/claude-opus-4-5`."""
+    found = _FAMILY.search(model.lower().rpartition("/")[2])
+    return found[0] if found else ""
 
 
 def scan_seals(data: bytes) -> list[bytes]:

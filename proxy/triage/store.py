@@ -77,8 +77,13 @@ class Plans:
         await self._store.put(tenant, f"{self._space}:root:{root}", b"1")
         return plan if kept == value else self._decode(kept) or plan
 
-    async def look(self, tenant: str, conversation: Conversation, links: Iterable[bytes]) -> Seen:
-        """What is known of a conversation, and of the requests that ended at `links`; one trip."""
+    async def look(
+        self, tenant: str, conversation: Conversation, links: Iterable[bytes], family: str = ""
+    ) -> Seen:
+        """What is known of a conversation, and of the requests that ended at `links`; one trip.
+
+        Of signed blocks only those that models of the `family` have made.
+        """
         names, facts = conversation.chain.names, conversation.facts
         root = f"{self._space}:root:{names[0]}" if names else None
         keys = {f"triage:sent:{link.hex()}": link for link in links}
@@ -92,10 +97,12 @@ class Plans:
         if not found:
             return Seen()
         decoded = {keys[key]: decode_sent(value) for key, value in found.items() if key in keys}
+        made = {seals[key]: value.decode() for key, value in found.items() if key in seals}
+        mine = f"{family}:"
         return Seen(
             root in found,
             {link: sent for link, sent in decoded.items() if sent is not None},
-            {seals[key]: value.decode() for key, value in found.items() if key in seals},
+            {seal: by[len(mine) :] for seal, by in made.items() if by.startswith(mine)},
         )
 
     async def note(self, tenant: str, link: bytes, sent: Sent) -> None:
@@ -103,9 +110,9 @@ class Plans:
         key = f"triage:sent:{link.hex()}"
         await self._store.put(tenant, key, _ENCODE(sent))
 
-    async def made(self, tenant: str, seal: bytes, state: str) -> None:
-        """Keeps what a signed block was made from."""
-        await self._store.put(tenant, f"triage:made:{seal.hex()}", state.encode())
+    async def made(self, tenant: str, seal: bytes, state: str, family: str = "") -> None:
+        """Keeps what a signed block was made from, and by what models."""
+        await self._store.put(tenant, f"triage:made:{seal.hex()}", f"{family}:{state}".encode())
 
     async def pin(self, tenant: str, link: bytes) -> None:
         """Keeps that the user message at a link asks to have something remembered."""

@@ -118,6 +118,7 @@ class Studio:
     shared: Store | None = None
     later: list[Coroutine[Any, Any, None]] = field(default_factory=list)
     now: float = 1000.0
+    model: str = "m"
     windows: dict[str, int] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     conduct: Conduct = field(init=False)
@@ -156,7 +157,7 @@ class Studio:
         whole = {"model": "m", "messages": messages, "tools": orjson.Fragment(TOOLS), **body}
         envelope = open_envelope(orjson.dumps({k: v for k, v in whole.items() if v is not None}))
         assert envelope is not None
-        return Scene(envelope, Caller(), "req_1", mode or self.settings.mode, model="m")
+        return Scene(envelope, Caller(), "req_1", mode or self.settings.mode, model=self.model)
 
     async def send(
         self,

@@ -136,7 +136,7 @@ async def test_notes_are_written_by_the_small_model(tmp_path: Path) -> None:
     messages = await _talk(gateway, long, "ok", "what is mars")
     await chat(gateway, [*messages, user("Go on")])
     assert len(world.written) == 1
-    assert "[1] Short note." in world.main[-1]["messages"][0]["content"]
+    assert '[1] "Short note."' in world.main[-1]["messages"][0]["content"]
     rows = [row for row in world.rows if row.context == "triage"]
     assert {(row.detail or {})["purpose"] for row in rows} == {"triage", "triage_note"}
     assert {row.model for row in rows} == {"jev-1", "small"}
@@ -261,7 +261,7 @@ async def test_the_writer_may_be_a_model_of_the_upstream(tmp_path: Path) -> None
     await chat(gateway, [*messages, user("Go on")])
     notes = [body for body in world.main if body["model"] == "small"]
     assert len(notes) == 1
-    assert "[1] Answer" in world.main[-1]["messages"][0]["content"]
+    assert '[1] "Answer' in world.main[-1]["messages"][0]["content"]
 
 
 async def test_built_in_rules_are_opt_in(tmp_path: Path) -> None:

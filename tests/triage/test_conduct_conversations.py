@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from proxy.wire import JSON, JSONObject
@@ -191,8 +191,13 @@ ops = st.lists(st.tuples(st.sampled_from(OPS), st.integers(0, 99)), min_size=8, 
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     database=None,
-    phases=[Phase.generate, Phase.shrink],
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
+@example(
+    ops=[("ask", 0), ("ask", 0), ("tools", 67), ("renumber", 0), ("ask", 0), ("parallel", 66),
+         ("regenerate", 0), ("ask", 0)],
+    signs="all", dear=False, window=True,
+)  # fmt: skip
 @given(
     ops=ops, signs=st.sampled_from(("", "all", "first")), dear=st.booleans(), window=st.booleans()
 )

@@ -20,7 +20,7 @@ from proxy.settings import Log
 from proxy.triage.candidates import Candidate, find_candidates
 from proxy.triage.decide import BuiltInDecider, JudgedDecider
 from proxy.wire import JSONObject
-from tests.triage.talk import converse, said, small, step, user
+from tests.triage.talk import FakeWriter, Studio, converse, said, small, step, user
 
 pytestmark = pytest.mark.anyio
 PURPOSE = Purpose("triage", context="triage")
@@ -128,3 +128,22 @@ async def test_the_built_in_rules() -> None:
     ruled = await BuiltInDecider().decide(found.units, "now", PURPOSE)
     outcomes = {r.candidate.unit.number: r.outcome for r in ruled.rulings}
     assert outcomes == {1: "drop", 2: "keep", 3: "keep", 4: "clear", 5: "keep", 6: "keep"}
+
+
+async def test_a_judge_that_wants_everything_gone() -> None:
+    """The task, rules, what is important and the newest turn stay all the same."""
+    long = "Many words about something that was long ago. " * 20
+    eager = _decider(FakeBackend(_choice("drop", 1.0)))
+    studio = Studio(small(protect={"turns": 1, "steps": 1}), eager, FakeWriter("Noted."))
+    rule = f"Deploy on Mondays. Never touch the port 8443 of it. {long}"
+    messages = [user("Help me deploy."), said("Gladly."), user(rule), said("Yes."), user(long)]
+    messages += [said("x"), user(f"This is important: {long}"), said("y"), user("Now?")]
+    _, session = await studio.send(messages)
+    studio.hear(session, 5_000)
+    await studio.settle()
+    sent, _ = await studio.send([*messages, said("z"), user("And?")])
+    text = "\n".join(str(message["content"]) for message in sent)
+    assert sent[0] == messages[0]
+    assert "\nNever touch the port 8443 of it." in text
+    assert messages[6] in sent
+    assert user(long) not in sent

@@ -133,3 +133,15 @@ async def test_a_cap_leaves_blocks_in_front_of_it_alone() -> None:
         assert session.unthink() is None
         assert _signatures(sent) == [True] * number
         assert str(sent).count("left out") == number
+
+
+async def test_another_models_blocks_are_left_out() -> None:
+    """It does not understand them; one of the same family, wherever it runs, does."""
+    loop = _loop(always=True)
+    loop.studio.model = "claude-sonnet-4-5"
+    await loop.go_on()
+    for model, stays in (("anthropic/claude-opus-4-5", True), ("gpt-5", False)):
+        loop.studio.model = model
+        sent, session = await loop.studio.send(loop.messages, **ASKS)
+        assert _signatures(sent) == [True] * stays
+        assert session.unthinking is not stays

@@ -39,7 +39,7 @@ async def test_a_plan_takes_effect_on_the_next_request() -> None:
     }  # fmt: skip
     sent, session = await studio.send([*_talk(3), said("Now."), user("And?")])
     assert len(sent) == 7
-    assert "[2] Noted." in sent[0]["content"]
+    assert '[2] "Noted."' in sent[0]["content"]
     assert session.header().startswith(f"plan={entry['plan']};kept=3;noted=1;dropped=1;saved=")
 
 
@@ -161,7 +161,7 @@ async def test_old_notes_become_labels() -> None:
     history += [*step(2), said("y"), user("Now?")]
     await _decide(studio, history)
     history += [said("z"), user("More?")]
-    assert "[2] Found 7." in str((await studio.send(history))[0])
+    assert '[2] "Found 7."' in str((await studio.send(history))[0])
     history += [said("x"), user("2 " + LONG), said("y"), user("End?")]
     entry = await _decide(studio, history)
     assert entry["reason"] == "pays"
@@ -209,3 +209,10 @@ async def test_a_provider_without_a_cache_is_relieved_earlier(
         await studio.settle()
     sent, _ = await studio.send([*messages, said("Now."), user("And?")])
     assert (messages[0] not in sent) is early
+
+
+async def test_a_writer_that_does_not_stop_has_not_written_a_note() -> None:
+    """However long the part was."""
+    studio = Studio(small(), FakeDecider({1: "compress"}), FakeWriter("word " * 2_000))
+    entry = await _decide(studio, _talk(3, LONG * 40))
+    assert entry["decisions"][0]["reason"] == "note too long"

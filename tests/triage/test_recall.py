@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from proxy.triage.recall import BOUNDARY, Recall, choose_name, has_recall, recall_tool
+from proxy.triage.recall import BOUNDARY, Recall, choose_name, describe, has_recall, recall_tool
 from tests.triage.talk import converse, said, step, user
 
 TALK = converse([user("One"), *step(1, "x" * 400), said("Done"), user("Two")])
@@ -56,3 +56,19 @@ def test_recalled_parts_are_recognised() -> None:
     text = Recall(TALK, "recall", 100).answer("1")
     assert has_recall([{"role": "tool", "content": text}])
     assert not has_recall([said(BOUNDARY)])
+
+
+def test_pictures_are_named() -> None:
+    """A judge that saw an empty message would drop it, and a recall cannot show one."""
+    url = {"url": "data:image/png;base64,AAAA"}
+    parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": url}]
+    assert describe({"role": "user", "content": parts})["content"] == "Look:\n[image_url]"
+    assert describe({"role": "user", "content": parts[1:]})["content"] == "[image_url]"
+
+
+def test_calls_of_custom_tools_are_told() -> None:
+    """With their input; what is no call at all is harmless."""
+    custom = {"id": "c", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    told = describe({"role": "assistant", "content": None, "tool_calls": [custom, 7]})
+    assert told["calls"] == [{"name": "sh", "arguments": "ls"}, {"name": None, "arguments": None}]
+    assert "calls" not in describe({"role": "assistant", "content": "x", "tool_calls": {"a": 1}})

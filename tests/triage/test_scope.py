@@ -32,16 +32,20 @@ def test_sealed_state_is_left() -> None:
     assert reason_to_leave(converse([user(quoted)])) is None
 
 
-@pytest.mark.parametrize(("text", "compaction"), [
-    ("Please summarize the conversation so far.", True),
-    ("Your task is to create a detailed summary of the conversation", True),
-    ("You are performing a CONTEXT CHECKPOINT COMPACTION.", True),
-    ("Summarize this article about whales.", False),
-    ("What is the history of Rome?", False),
+@pytest.mark.parametrize(("text", "asks", "makes"), [
+    ("Please summarize the conversation so far.", True, False),
+    ("Your task is to create a detailed summary of the conversation", True, True),
+    ("You are performing a CONTEXT CHECKPOINT COMPACTION.", True, True),
+    ("You are the component that summarizes internal chat history into a structure.", False, True),
+    ("First, reason in a scratchpad. Then generate the <state_snapshot>.", True, True),
+    ("Your sole objective is to condense the history below.", True, True),
+    ("Summarize this article about whales.", False, False),
+    ("What is the history of Rome?", False, False),
+    ("You help people summarize long chat logs and articles.", True, False),
 ])  # fmt: skip
-def test_requests_that_compact(text: str, compaction: bool) -> None:
-    """From the user's newest words, or an agent's own system prompt."""
-    assert is_compaction(converse([user("Hi"), said("Hello"), user(text)])) is compaction
+def test_requests_that_compact(text: str, asks: bool, makes: bool) -> None:
+    """From the user's newest words, or a system prompt that is for nothing else."""
+    assert is_compaction(converse([user("Hi"), said("Hello"), user(text)])) is asks
     system = {"role": "system", "content": text}
-    assert is_compaction(converse([system, user("Hi")])) is compaction
+    assert is_compaction(converse([system, user("Hi")])) is makes
     assert not is_compaction(converse([user(text), said("Well."), user("Thanks")]))

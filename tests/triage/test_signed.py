@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from proxy.triage.signed import is_signed, read_seals, scan_seals, strip_signed
+from proxy.triage.signed import family_of, is_signed, read_seals, scan_seals, strip_signed
 from proxy.wire import JSONObject
 from tests.triage.talk import said, step
 
@@ -40,3 +40,12 @@ def test_reasoning_without_a_signature_stays() -> None:
     """Nothing about it can be invalid."""
     message = said("x", reasoning_content="Let me think.", thinking_blocks=[{"thinking": "…"}])
     assert strip_signed(message) is message
+
+
+@pytest.mark.parametrize(("model", "family"), [
+    ("claude-opus-4-5", "claude"), ("anthropic/claude-sonnet-4-5", "claude"), ("o3", ""),
+    ("gpt-5", "gpt"), ("openrouter/google/gemini-2.5-pro", "gemini"), ("", ""),
+])  # fmt: skip
+def test_whose_signatures_a_model_understands(model: str, family: str) -> None:
+    """By its name, since that is all there is."""
+    assert family_of(model) == family
