@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from proxy import cli
+from proxy.upstream.cassette import load_cassette
+from tests.commands.conftest import Launch
 
-CASSETTE = Path(__file__).parents[2] / "cassettes" / "test_chat" / "test_other_routes.yaml"
+FOLDER = Path(__file__).parents[2] / "cassettes" / "test_chat"
 
 
-def _start(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "proxy.cli", "replay", str(CASSETTE), "--port", "0", *words]
+def _start(*words: str, name: str = "test_other_routes.yaml") -> subprocess.Popen[str]:
+    file = str(FOLDER / name)
+    command = [sys.executable, "-m", "proxy.cli", "replay", file, "--port", "0", *words]
     return subprocess.Popen(
         command, env={**os.environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -47,6 +50,27 @@ def test_it_answers_what_was_recorded() -> None:
         ended = json.loads(process.stdout.read())
         assert ended == {"played": 1, "unplayed": 1, "not_recorded": 1}
         assert process.wait(timeout=30) == 1
+
+
+def test_usher_in_front_of_it(launch: Launch, tmp_path: Path) -> None:
+    """The recorded request gets the recorded answer through Usher, and nothing is left over."""
+    cassette = load_cassette(FOLDER / "test_plain_answer.yaml")
+    (recorded,) = cassette.interactions
+    with _start("--json", "--strict", name="test_plain_answer.yaml") as process:
+        assert process.stdout is not None
+        config = tmp_path / "usher.yaml"
+        config.write_text(
+            f"upstream:\n  base_url: {json.loads(process.stdout.readline())['url']}\n"
+        )
+        request = urllib.request.Request(
+            f"{launch('--config', str(config)).url}{recorded.target}",
+            data=recorded.sent,
+            headers={"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            assert reply.read() == recorded.answer
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
 
 
 def test_it_tells_people_what_to_do_with_it() -> None:
