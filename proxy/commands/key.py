@@ -89,9 +89,13 @@ def new(  # noqa: PLR0913, PLR0917 - options are parameters
 @app.command("list")
 def list_keys(config: Config = None, as_json: AsJson = False) -> None:
     """Show all keys; secrets and hashes are never shown."""
-    keys = [describe_key(key) for key in read_keys(find_file(config))]
+    settings = load(config, os.environ).settings
+    path = key_path(settings.keys.file, data_folder(os.environ))
+    keys = [describe_key(key) for key in read_keys(path)]
     if as_json:
         print_json({"keys": keys})
+    elif not keys and settings.keys.file is not None:
+        print_text(f"no keys in {path}, which keys.file names: the gateway does not start")
     elif not keys:
         print_text("no keys: the gateway is open, and listens on loopback only")
     else:

@@ -107,6 +107,7 @@ def test_the_file_may_be_elsewhere(tmp_path: Path) -> None:
     """`keys.file` of the configuration in force."""
     config = tmp_path / "usher.yaml"
     config.write_text(f"keys: {{file: {tmp_path}/given.json}}")
+    assert "does not start" in usher_key("list", "--config", str(config))
     usher_key("new", "alice", "--config", str(config))
     assert [key.name for key in read_keys(tmp_path / "given.json")] == ["alice"]
 
