@@ -75,7 +75,9 @@ class Triage(TriageSection):
         60_000, ge=1, description="Reported prompt tokens above which old parts are judged."
     )
     window_tokens: int | None = Field(
-        None, ge=1, description="Context window; unset: that of the model in litellm's table, if it is there."
+        None,
+        ge=1,
+        description="Context window; unset: that of the model in litellm's table, if it is there.",
     )
     window_share: float = Field(
         0.6, gt=0, le=1, description="Share of the window that the budget never exceeds."

@@ -94,7 +94,7 @@ class InForce:
     async def _earlier(
         self, session: Session, begun: int, sent: Mapping[bytes, Sent]
     ) -> Plan | None:
-        """The plan of the same request, of the one before, or of the turn's first; what is known."""
+        """The plan of the same request, of the one before, or of the first of the turn."""
         conversation = session.conversation
         same, first = sent.get(conversation.head), sent.get(conversation.links[begun])
         before = same or session.previous or first
