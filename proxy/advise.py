@@ -1,7 +1,7 @@
 """A conversation comes in; the tools that a judge chose for its user messages go out."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -12,6 +12,7 @@ from proxy.judge.heard import Heard, listen
 from proxy.judge.job import Purpose
 from proxy.judge.select import Offer, measured, select_tools
 from proxy.judge_settings import ToolSelection
+from proxy.memory.listened import clean
 from proxy.plan.exchange import ChatRequest
 from proxy.state.memory import Store
 from proxy.tools.history import Asked, History
@@ -206,5 +207,6 @@ def newest_moment(history: History) -> int | None:
 def _newest(scene: Scene) -> Heard | None:
     """The newest user message, where it is what the turn answers and no step of a tool loop."""
     heard = listen(scene.messages)
-    newest = heard is not None and heard.position == len(scene.messages) - 1
-    return heard if newest else None
+    if heard is None or heard.position != len(scene.messages) - 1:
+        return None
+    return replace(heard, latest=clean(heard.latest))

@@ -58,6 +58,7 @@ FIXED = (
     "prediction.ranker",
     "memory.url",
     "memory.token_limit",
+    "memory.retention_days",
     "ledger",
     "keys",
     "state",
@@ -168,6 +169,7 @@ async def live(
                 parts.metrics.watch_loop(),
                 parts.ring.watch(refresh),
                 *((parts.shared.limiter.watch(),) if parts.shared else ()),
+                *((parts.bank.watch(),) if parts.bank else ()),
                 *(begin() for begin in further),
             )
         ]

@@ -64,8 +64,8 @@ class Memory(JudgeSection):
     strict: bool = Field(
         False, description="Refuse requests that name two users; off: no memory for them."
     )
-    scope: Literal["user", "user+app"] = Field(
-        "user", description="Whose memories are one set: a user's, or a user's in one application."
+    scope: Literal["user", "user+app", "user+project"] = Field(
+        "user", description="What one set is: a user's memories, or theirs in one app or project."
     )
     valid_keys: dict[str, str | None] = Field(
         default_factory=dict, description="Allowed keys, each with what it is for; empty: any key."
@@ -74,6 +74,14 @@ class Memory(JudgeSection):
     char_limit: int = Field(2_000, ge=1, description="Characters of one value.")
     window: int = Field(5, ge=1, le=20, description="Messages that the memory agent may read.")
     runs_per_minute: int = Field(10, ge=1, description="Most runs of the agent for one user.")
+    confirm: Literal["off", "suspicious", "all"] = Field(
+        "off",
+        description="What waits for the user's word before it is stored: nothing, values that "
+        "read like instructions (off: refused), or everything.",
+    )
+    retention_days: float | None = Field(
+        None, gt=0, description="Memories that nobody changed for so long go; unset: they stay."
+    )
     queue: int = Field(256, ge=1, description="Most runs under way; more are given up.")
     join_ms: int = Field(
         150, ge=0, description="Longest wait for a memory's result after the answer's end."

@@ -122,6 +122,30 @@ def forget_memories(  # noqa: PLR0913, PLR0917 - options are parameters
         print_text(f"{gone} memories deleted")
 
 
+@app.command("merge")
+def merge_memories(  # noqa: PLR0913, PLR0917 - options are parameters
+    old: Annotated[str, typer.Option("--from", help="The id that the user had before.")],
+    user: User,
+    tenant: Tenant = "default",
+    scope: Scope = "",
+    old_tenant: Annotated[str | None, typer.Option(help="Its tenant, if another.")] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a user what was remembered under an earlier id; the newer of two values stays."""
+    before, after = Principal(old_tenant or tenant, old, scope), Principal(tenant, user, scope)
+    if before == after:
+        raise ConfigError("--from and --user are the same")
+    outcomes = _with_bank(config, lambda bank, _: bank.merge(before, after, Origin()))
+    if any(outcome.kind == "error" for outcome in outcomes):
+        raise ConfigError("together they are over memory.token_limit; nothing was changed")
+    moved = sum(outcome.kind == "update" for outcome in outcomes)
+    if as_json:
+        print_json({"moved": moved})
+    else:
+        print_text(f"{moved} memories moved to {user}")
+
+
 def _with_bank(config: Path | None, work: Callable[[Bank, Settings], Awaitable[T]]) -> T:
     settings = load(config, os.environ).settings
 

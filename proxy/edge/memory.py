@@ -59,6 +59,12 @@ class NoTurn(NotFound):
     code = "request_not_found"
 
 
+class NothingWaits(NotFound):
+    """No event of that number waits for the person's word."""
+
+    code = "nothing_to_confirm"
+
+
 class MemoryApi:
     """The answers; each sees the memories of one person only."""
 
@@ -73,13 +79,16 @@ class MemoryApi:
         grant = asked.caller.grant
         named = read_policy(self._all, asked.headers, None).user_id
         user = named if grant is None else grant.speaks_for(named)
-        app = read_policy(self._all, asked.headers, None).app
+        policy = read_policy(self._all, asked.headers, None)
         if asked.caller.admin and asked.caller.tenant == ALL_TENANTS:
             query = dict(parse_qsl(asked.query))
             if not query.get("tenant") or not query.get("user"):
                 raise BadRequest("With this key, name a tenant and a user.", param="user")
             return Principal(query["tenant"], query["user"], query.get("scope", ""))
-        found = identify(Claim(asked.caller, asked.headers, user, app), self._settings)
+        found = identify(
+            Claim(asked.caller, asked.headers, user, policy.app, None, policy.project),
+            self._settings,
+        )
         if isinstance(found, Absent):
             raise BadRequest(f"Whose memories? ({found.reason})", param="x-usher-user-id")
         return found
@@ -154,21 +163,34 @@ class MemoryApi:
 
     async def undo(self, asked: Asked, whose: Principal) -> Reply:
         """Take back the change of an event, the newest by default."""
-        number = read_body(asked).get("event")
-        if number is not None and not isinstance(number, int):
-            raise BadRequest("event: not a number.", param="event")
+        number = read_event(read_body(asked))
         return self._answer(await self._bank.undo(whose, number, Origin(asked.request_id)))
+
+    async def confirm(self, asked: Asked, whose: Principal) -> Reply:
+        """Do what waits for the person's word, or with `accept: false` drop it."""
+        body = read_body(asked)
+        number, accept = read_event(body), body.get("accept", True)
+        if not isinstance(accept, bool):
+            raise BadRequest("accept: true or false.", param="accept")
+        origin = Origin(asked.request_id)
+        outcome = await self._bank.confirm(whose, number, origin, accept=accept)
+        if outcome.kind == "missing":
+            raise NothingWaits("Nothing waits for a confirmation there.", param="event")
+        return self._answer(outcome)
 
     async def preferences(self, asked: Asked, whose: Principal) -> Reply:
         """What the person chose; PATCH changes it."""
         person = (await self._bank.read(whose)).person
         if asked.method == "PATCH":
-            chosen = read_body(asked)
-            flags = {name: chosen.get(name) for name in ("enabled", "writable")}
-            if not all(isinstance(flag, bool | None) for flag in flags.values()):
-                raise BadRequest("enabled and writable are true or false.", param="enabled")
-            person = await self._bank.choose(whose, **flags)
-        return reply_json({"enabled": person.enabled, "writable": person.writable})
+            person = await self._bank.choose(whose, read_choices(read_body(asked)))
+        return reply_json(
+            {
+                "enabled": person.enabled,
+                "writable": person.writable,
+                "retention_days": person.retention_days,
+                "confirm": person.confirm,
+            }
+        )
 
     async def explain(self, asked: Asked, whose: Principal) -> Reply:
         """What the gate said about a request's message and what was done."""
@@ -213,6 +235,7 @@ def memory_routes(edge: Edge, remembered: Remembered, settings: Settings) -> lis
         ("/usher/memory/import", {"POST": api.take}),
         ("/usher/memory/events", {"GET": api.events}),
         ("/usher/memory/undo", {"POST": api.undo}),
+        ("/usher/memory/confirm", {"POST": api.confirm}),
         ("/usher/memory/preferences", {"GET": api.preferences, "PATCH": api.preferences}),
         ("/usher/memory/explain", {"GET": api.explain}),
         ("/usher/memory/{key}", {"PUT": api.put, "DELETE": api.delete}),
@@ -250,6 +273,28 @@ def read_body(asked: Asked) -> JSONObject:
     if not isinstance(body, dict):
         raise BadRequest("The body is not a JSON object.")
     return body
+
+
+def read_event(body: JSONObject) -> int | None:
+    """The number of an event; None means the newest."""
+    number = body.get("event")
+    if isinstance(number, bool) or not isinstance(number, int | None):
+        raise BadRequest("event: not a number.", param="event")
+    return number
+
+
+def read_choices(body: JSONObject) -> JSONObject:
+    """What a person chooses; null takes a choice back where that makes sense."""
+    for name in ("enabled", "writable"):
+        if not isinstance(body.get(name, True), bool):
+            raise BadRequest("enabled and writable are true or false.", param=name)
+    days = body.get("retention_days")
+    if isinstance(days, bool) or not isinstance(days, int | float | None) or (days or 1) <= 0:
+        raise BadRequest("retention_days: a number of days, or null.", param="retention_days")
+    if body.get("confirm") not in {None, "suspicious", "all"}:
+        raise BadRequest("confirm: suspicious, all or null.", param="confirm")
+    known = ("enabled", "writable", "retention_days", "confirm")
+    return {name: body[name] for name in known if name in body}
 
 
 def read_match(asked: Asked) -> int | None:

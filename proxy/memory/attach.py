@@ -31,6 +31,7 @@ def render_events(artifacts: Sequence[JSONObject], conversation: str | None) -> 
     return b"".join(
         b"event: attachment\ndata: " + orjson.dumps(attachment(one, conversation)) + b"\n\n"
         for one in artifacts
+        if one["type"] != "pending"  # LibreChat knows no such kind
     )
 
 

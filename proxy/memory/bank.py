@@ -3,20 +3,23 @@
 Nothing can be asked without a Principal, so no answer can hold another's row, number or count.
 """
 
+import asyncio
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from proxy.errors import Unavailable
 from proxy.memory.change import Change, Delete, Origin, Outcome, Person, Snapshot, Store
 from proxy.memory.database import Database
 from proxy.memory.desk import Desk
 from proxy.memory.principal import Principal
+from proxy.memory.retention import sweeping
 from proxy.memory.schema import events, gates, memories, people
 from proxy.tools.tokens import count_tokens
 from proxy.wire import JSONObject
@@ -25,6 +28,10 @@ STUCK_SECONDS = 120.0
 """A run that began that long ago and never ended was killed: another may take its place."""
 SAME_SECONDS = 900.0
 """Within that time the same message in the same conversation is a repeat, not a new request."""
+EVERYTHING = "*"
+"""The key that stands for all of them."""
+SWEEP_SECONDS = 3_600.0
+"""How often old memories are looked for; until then they are not shown any more."""
 KEPT_SECONDS = 7 * 86_400.0
 """How long what the gate said can be asked for."""
 
@@ -32,9 +39,12 @@ KEPT_SECONDS = 7 * 86_400.0
 class Bank:
     """Memories, their events and people's choices in a database."""
 
-    def __init__(self, database: Database, token_limit: int) -> None:
+    def __init__(
+        self, database: Database, token_limit: int, retention_days: float | None = None
+    ) -> None:
         self._database = database
         self._limit = token_limit
+        self._days = retention_days
 
     @property
     def token_limit(self) -> int:
@@ -47,13 +57,25 @@ class Bank:
         Raises ConfigError for one that can never work.
         """
         with suppress(Unavailable):
-            async with self._database.reading():
-                pass
+            await self.sweep()
+
+    async def watch(self) -> None:
+        """Let go, every hour, what is older than it may be."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            with suppress(Unavailable):
+                await self.sweep()
+
+    async def sweep(self) -> None:
+        """Delete what is too old, whoever's it is; nothing of it is read."""
+        async with self._database.writing() as connection:
+            for statement in sweeping(self._days, time.time()):
+                await connection.execute(statement)
 
     async def read(self, whose: Principal) -> Snapshot:
         """All memories."""
         async with self._database.reading() as connection:
-            return await Desk(connection, whose).snapshot()
+            return await Desk(connection, whose, self._days).snapshot()
 
     async def change(
         self, whose: Principal, changes: Sequence[Change], origin: Origin, *, whole: bool = False
@@ -63,7 +85,7 @@ class Bank:
         With `whole`, one error is enough and nothing is changed.
         """
         async with self._database.writing(whose) as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             outcomes = [await desk.apply(change, origin, self._limit) for change in changes]
             if whole and any(outcome.kind == "error" for outcome in outcomes):
                 await connection.rollback()
@@ -72,7 +94,7 @@ class Bank:
     async def forget(self, whose: Principal, origin: Origin) -> int:
         """Delete everything; what the log said is blotted out, that something happened stays."""
         async with self._database.writing(whose) as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             gone = len((await desk.snapshot()).memories)
             await connection.execute(delete(memories).where(desk.theirs(memories)))
             await connection.execute(delete(gates).where(desk.theirs(gates)))
@@ -84,7 +106,7 @@ class Bank:
                 mine = and_(desk.theirs(events), events.c.number == number)
                 await connection.execute(update(events).where(mine).values(blank))
             await desk.count(wipes=1)
-            await desk.log("*", "forget", origin)
+            await desk.log(EVERYTHING, "forget", origin)
             return gone
 
     async def events(
@@ -103,7 +125,7 @@ class Bank:
             wanted.append(events.c.number < before)
         shown = [c for c in events.c if c.name not in {"tenant", "user", "scope"}]
         async with self._database.reading() as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             found = await connection.execute(
                 select(*shown)
                 .where(desk.theirs(events), *wanted)
@@ -119,7 +141,7 @@ class Bank:
         """Take back a change, the newest one by default, unless its key has changed since."""
         undoing = Origin((origin or Origin()).request_id, op="undo")
         async with self._database.writing(whose) as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             wanted: list[ColumnElement[bool]] = [events.c.op.in_(("set", "delete"))]
             if number is not None:
                 wanted.append(events.c.number == number)
@@ -141,30 +163,96 @@ class Bank:
                 change = Store(row.key, row.old_value, count_tokens(row.old_value))
             return await desk.apply(change, undoing, self._limit)
 
-    async def choose(
-        self, whose: Principal, *, enabled: bool | None = None, writable: bool | None = None
-    ) -> Person:
-        """Write down what somebody chose; what is None stays."""
-        chosen = {"enabled": enabled, "writable": writable}
-        fields = {name: value for name, value in chosen.items() if value is not None}
+    async def confirm(
+        self, whose: Principal, number: int | None, origin: Origin, *, accept: bool = True
+    ) -> Outcome:
+        """Do, or drop, what waits for the user's word: the newest, or that of an event."""
         async with self._database.writing(whose) as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
+            waiting = await self._waiting(connection, desk, number)
+            if waiting is None:
+                return Outcome("missing", "")
+            answer = Origin(origin.request_id, op="confirm" if accept else "dismiss")
+            await desk.log(waiting.key, "", answer, reason=str(waiting.number))
+            if not accept:
+                return Outcome("unchanged", waiting.key)
+            if waiting.key != EVERYTHING:
+                value = str(waiting.new_value)
+                change = Store(waiting.key, value, count_tokens(value))
+                return await desk.apply(change, Origin(origin.request_id), self._limit)
+        gone = await self.forget(whose, origin)
+        return Outcome("delete", EVERYTHING, total=gone)
+
+    async def waits(self, whose: Principal, key: str, seconds: float) -> int | None:
+        """The event of a wish about that key that lately began to wait for the user's word."""
+        async with self._database.reading() as connection:
+            desk = Desk(connection, whose, self._days)
+            found = await self._waiting(connection, desk, None)
+        fresh = found is not None and found.key == key and abs(time.time() - found.at) < seconds
+        return int(found.number) if found is not None and fresh else None
+
+    async def _waiting(
+        self, connection: AsyncConnection, desk: Desk, number: int | None
+    ) -> Row[Any] | None:
+        """An event that waits, unless it was answered."""
+        answers = select(events.c.reason).where(
+            desk.theirs(events), events.c.op.in_(("confirm", "dismiss"))
+        )
+        answered = {row.reason for row in await connection.execute(answers)}
+        wanted = [desk.theirs(events), events.c.op == "pending"]
+        if number is not None:
+            wanted.append(events.c.number == number)
+        newest = select(events).where(*wanted).order_by(events.c.number.desc())
+        rows = await connection.execute(newest)
+        return next((row for row in rows if str(row.number) not in answered), None)
+
+    async def merge(self, old: Principal, new: Principal, origin: Origin) -> list[Outcome]:
+        """Give one person everything of another, who was them under an earlier name.
+
+        Of two values under one key the newer one stays; all or, if it is too much, nothing.
+        """
+        source = await self.read(old)
+        async with self._database.writing(new) as connection:
+            desk = Desk(connection, new, self._days)
+            here = {memory.key: memory for memory in (await desk.snapshot()).memories}
+            newer = [
+                memory
+                for memory in source.memories
+                if memory.key not in here or memory.updated_at > here[memory.key].updated_at
+            ]
+            merging = Origin(origin.request_id, op="merge")
+            outcomes = [
+                await desk.apply(Store(m.key, m.value, m.tokens), merging, self._limit)
+                for m in newer
+            ]
+            if any(outcome.kind == "error" for outcome in outcomes):
+                await connection.rollback()
+                return outcomes
+        await self.forget(old, origin)
+        return outcomes
+
+    async def choose(self, whose: Principal, fields: Mapping[str, object]) -> Person:
+        """Write down what somebody chose, by the names of a Person; what is not named stays."""
+        async with self._database.writing(whose) as connection:
+            desk = Desk(connection, whose, self._days)
             await desk.count(wipes=1)
             if fields:
-                await connection.execute(update(people).where(desk.theirs(people)).values(fields))
+                await connection.execute(
+                    update(people).where(desk.theirs(people)).values(dict(fields))
+                )
             return await desk.person()
 
     async def claim(self, whose: Principal, chain: str, request_id: str) -> bool:
         """Begin the run for a message; False when it was made before, by whichever worker."""
         now = time.time()
         async with self._database.writing(whose) as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             mine = and_(desk.theirs(gates), gates.c.chain == chain)
             row = (await connection.execute(select(gates).where(mine))).first()
             patience = (
                 STUCK_SECONDS if row is not None and row.status == "running" else SAME_SECONDS
             )
-            if row is not None and row.at > now - patience:
+            if row is not None and abs(now - row.at) < patience:  # clocks may have been set
                 return False
             old = and_(desk.theirs(gates), gates.c.at < now - KEPT_SECONDS)
             await connection.execute(delete(gates).where(old))
@@ -179,14 +267,14 @@ class Bank:
         values: dict[str, Any] = {**fields, "at": time.time()}
         values["detail"] = orjson.dumps(fields.get("detail") or {}).decode()
         async with self._database.writing(whose) as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             mine = and_(desk.theirs(gates), gates.c.chain == chain)
             await connection.execute(update(gates).where(mine).values(values))
 
     async def explain(self, whose: Principal, request_id: str) -> JSONObject | None:
         """What the gate said about a request's message, and what was done."""
         async with self._database.reading() as connection:
-            desk = Desk(connection, whose)
+            desk = Desk(connection, whose, self._days)
             mine = and_(desk.theirs(gates), gates.c.request_id == request_id)
             row = (await connection.execute(select(gates).where(mine))).mappings().first()
         if row is None:

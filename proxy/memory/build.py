@@ -21,6 +21,7 @@ def open_bank(settings: Settings, data: Path) -> Bank:
     return Bank(
         Database(memory_url(settings.memory.url, data)),
         settings.memory.token_limit,
+        settings.memory.retention_days,
     )
 
 

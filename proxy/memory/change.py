@@ -65,7 +65,16 @@ class Reject:
     reason: str
 
 
-Change = Store | Delete | Rename | Reject
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A wish that waits for the user's own word; `*` is everything, to be forgotten."""
+
+    key: str
+    value: str | None
+    reason: str
+
+
+Change = Store | Delete | Rename | Reject | Hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,9 @@ class Origin:
     """What the log calls them, when it is neither set nor delete."""
 
 
-Kind = Literal["update", "delete", "error", "unchanged", "missing", "stale", "taken", "reject"]
+Kind = Literal[
+    "update", "delete", "error", "pending", "unchanged", "missing", "stale", "taken", "reject"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +111,7 @@ class Outcome:
     @property
     def told(self) -> bool:
         """Whether the client hears of it."""
-        return self.kind in {"update", "delete", "error"}
+        return self.kind in {"update", "delete", "error", "pending"}
 
     def as_artifact(self, request_id: str | None = None) -> JSONObject:
         """What the client is told: LibreChat's kinds, with real JSON where it has text."""
@@ -116,6 +127,9 @@ class Outcome:
             }
         if self.kind == "update":
             artifact |= {"value": self.value, "token_count": self.tokens}
+        if self.kind == "pending":
+            waits: JSONObject = {"value": self.value} if self.value is not None else {}
+            return artifact | waits | {"reason": self.reason, "confirm": self.event}
         if self.old_value is not None:
             artifact["old_value"] = self.old_value
         return artifact | {"undo": self.event}
@@ -128,6 +142,8 @@ class Person:
     enabled: bool = True
     writable: bool = True
     wipes: int = 0
+    retention_days: float | None = None
+    confirm: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from proxy.ledger.location import ledger_url, public_url, sqlite_path
 from proxy.memory.principal import Principal
 from proxy.memory.schema import version
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest of `proxy/memory/migrations`."""
 FOLDER = Path(__file__).with_name("migrations")
 

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from proxy.memory.change import (
     Change,
     Delete,
+    Hold,
     Memory,
     Origin,
     Outcome,
@@ -19,17 +20,21 @@ from proxy.memory.change import (
     Store,
 )
 from proxy.memory.principal import Principal
-from proxy.memory.schema import events, memories, people
+from proxy.memory.retention import is_fresh, shorter
+from proxy.memory.schema import WHOSE, events, memories, people
 
 LARGEST_NAMED = 3
 
 
 class Desk:
-    """One person's rows inside one transaction."""
+    """One person's rows inside one transaction; older ones than `days` are as good as gone."""
 
-    def __init__(self, connection: AsyncConnection, whose: Principal) -> None:
+    def __init__(
+        self, connection: AsyncConnection, whose: Principal, days: float | None = None
+    ) -> None:
         self._connection = connection
-        self._whose = {"tenant": whose.tenant, "user": whose.user, "scope": whose.scope}
+        self._whose = {name: getattr(whose, name) for name in WHOSE}
+        self._days = days
 
     def theirs(self, table: Table) -> Any:
         """The condition that every statement has."""
@@ -37,6 +42,8 @@ class Desk:
 
     async def snapshot(self) -> Snapshot:
         """All of it, sorted by key."""
+        person = await self.person()
+        days = shorter(self._days, person.retention_days)
         rows = await self._connection.execute(
             select(
                 memories.c.key,
@@ -46,15 +53,21 @@ class Desk:
                 memories.c.created_at,
                 memories.c.updated_at,
             )
-            .where(self.theirs(memories))
+            .where(self.theirs(memories), is_fresh(memories.c.updated_at, days, time.time()))
             .order_by(memories.c.key)
         )
         found = sorted((Memory(*row) for row in rows), key=lambda memory: memory.key)
-        return Snapshot(await self.person(), found)
+        return Snapshot(person, found)
 
     async def person(self) -> Person:
         """Their choices; the usual ones when they made none."""
-        columns = (people.c.enabled, people.c.writable, people.c.wipes)
+        columns = (
+            people.c.enabled,
+            people.c.writable,
+            people.c.wipes,
+            people.c.retention_days,
+            people.c.confirm,
+        )
         row = (await self._connection.execute(select(*columns).where(self.theirs(people)))).first()
         return Person() if row is None else Person(*row)
 
@@ -69,6 +82,14 @@ class Desk:
                 return await self._rename(change, origin)
             case Reject():
                 return await self._reject(change, origin)
+            case Hold():
+                values = (None, change.value)
+                number = await self.log(
+                    change.key, "pending", origin, values=values, reason=change.reason
+                )
+                return Outcome(
+                    "pending", change.key, change.value, reason=change.reason, event=number
+                )
 
     async def find(self, key: str) -> Memory | None:
         """One memory."""
@@ -96,6 +117,8 @@ class Desk:
             "request_id": origin.request_id,
         }
         if old is None:
+            mine = and_(self.theirs(memories), memories.c.key == wish.key)
+            await self._connection.execute(delete(memories).where(mine))  # too old to be kept
             row = {**self._whose, "key": wish.key, "created_at": now, **fields}
             await self._connection.execute(insert(memories).values(row))
         else:

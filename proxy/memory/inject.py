@@ -26,6 +26,15 @@ NOTE = (
     f"<{NOTE_TAG}>A separate memory service handles what this message asks to remember or forget. "
     f"Say that you have taken note; do not claim that it is already saved.</{NOTE_TAG}>"
 )
+WIPING = (
+    f"<{NOTE_TAG}>This message may ask to forget everything. A separate memory service does so "
+    "only after a second word: ask in one sentence whether all that is remembered is to be "
+    f"forgotten, and do not claim that it is done.</{NOTE_TAG}>"
+)
+DECLINED = (
+    f"<{NOTE_TAG}>The user does not want this remembered. Do not offer to remember it, and do not "
+    f"ask about it again.</{NOTE_TAG}>"
+)
 _SYSTEM = ("system", "developer")
 
 

@@ -9,6 +9,7 @@ from proxy.memory.change import Snapshot
 from proxy.memory.evidence import Heard
 from proxy.wire import JSONObject
 
+FORGET_ALL = "forget_everything"
 INSTRUCTIONS = """\
 You keep the long-term memory of one user of a chat application. You see the user's newest message.
 Change the memory only when that message asks for it: to remember or keep something, to change or \
@@ -63,8 +64,8 @@ def write_messages(
     ]
 
 
-def make_tools(limits: Limits) -> list[JSONObject]:
-    """`set_memory` and `delete_memory`."""
+def make_tools(limits: Limits, *, everything: bool = False) -> list[JSONObject]:
+    """`set_memory` and `delete_memory`; `forget_everything` where the user speaks of that."""
     key: JSONObject = {
         "type": "string",
         "description": "Short name in lower case, such as home_city.",
@@ -72,7 +73,7 @@ def make_tools(limits: Limits) -> list[JSONObject]:
     if limits.keys:
         key["enum"] = list(limits.keys)
     value = {"type": "string", "description": "One complete sentence about the user."}
-    return [
+    tools = [
         _tool(
             "set_memory",
             "Store a fact, or replace what its key holds.",
@@ -80,6 +81,13 @@ def make_tools(limits: Limits) -> list[JSONObject]:
         ),
         _tool("delete_memory", "Forget what a key holds.", {"key": key}),
     ]
+    if everything:
+        about = (
+            "Forget all that is kept about the user. Only when the newest message asks for exactly "
+            "that, or confirms it after it was asked for."
+        )
+        tools.append(_tool(FORGET_ALL, about, {}))
+    return tools
 
 
 def _tool(name: str, description: str, properties: JSONObject) -> JSONObject:

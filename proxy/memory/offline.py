@@ -8,6 +8,7 @@ import re
 
 import orjson
 
+from proxy.memory.instructions import FORGET_ALL
 from proxy.memory.value import slugify
 from proxy.memory.writer import Errand
 from proxy.stream.collect import Answer, Call
@@ -24,6 +25,7 @@ _FORGET = re.compile(
     r"(?P<what>[^.!?\n]+)",
     re.IGNORECASE,
 )
+_WIPE = re.compile(r"^\W*(?:yes|sure|ok)\b|\b(?:forget|delete|erase)\b", re.IGNORECASE)
 _STATED = re.compile(
     r"^(?P<fact>[^.!?\n]{4,}?)[.,!] (?:please )?(?:remember|keep|save|note)", re.IGNORECASE
 )
@@ -67,7 +69,10 @@ class OfflineWriter:
         memory = _MEMORY.search(asked)
         kept = orjson.loads(memory[1]) if memory else {}
         done = any(message["role"] == "tool" for message in messages)
+        offered = {tool["function"]["name"] for tool in body.get("tools", ())}
         calls = [] if done else _decide(newest, kept)
+        if FORGET_ALL in offered and not done and _WIPE.search(newest):
+            calls = [_call(FORGET_ALL, {})]
         return Answer(
             message={"role": "assistant", "content": None if calls else "done"},
             calls=calls,
@@ -120,5 +125,5 @@ def _set(key: str, value: str) -> Call:
 def _call(name: str, arguments: JSONObject) -> Call:
     text = orjson.dumps(arguments).decode()
     function = {"name": name, "arguments": text}
-    call_id = f"call_{name}_{arguments['key']}"
+    call_id = f"call_{name}_{arguments.get('key', '')}"
     return Call(0, call_id, name, text, {"id": call_id, "type": "function", "function": function})

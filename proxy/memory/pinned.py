@@ -5,7 +5,7 @@ again unchanged, until it may not be (something was deleted) or costs nothing (t
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 
@@ -17,9 +17,12 @@ from proxy.state.memory import Store
 class Pinned:
     """Blocks by conversation, tails by message; their loss costs a cache, never correctness."""
 
-    def __init__(self, store: Store, refresh_seconds: float) -> None:
+    def __init__(
+        self, store: Store, refresh_seconds: float, clock: Callable[[], float] = time.time
+    ) -> None:
         self._store = store
         self._refresh = refresh_seconds
+        self._clock = clock
 
     async def block(self, whose: Principal, root: str, wipes: int) -> Block | None:
         """What stands in this conversation; None when it is new, stale or cold."""
@@ -27,7 +30,7 @@ class Pinned:
         if raw is None:
             return None
         text, dropped, then, at = orjson.loads(raw)
-        if then != wipes or time.time() - at > self._refresh:
+        if then != wipes or abs(self._clock() - at) > self._refresh:  # clocks may have been set
             return None
         await self._put_block(whose, root, Block(text, tuple(dropped)), wipes)
         return Block(text, tuple(dropped))
@@ -49,7 +52,7 @@ class Pinned:
         return kept.decode()
 
     async def _put_block(self, whose: Principal, root: str, block: Block, wipes: int) -> None:
-        value = orjson.dumps([block.text, block.dropped, wipes, time.time()])
+        value = orjson.dumps([block.text, block.dropped, wipes, self._clock()])
         await self._store.put(whose.tenant, _key("block", whose, root), value)
 
 

@@ -43,6 +43,7 @@ class Claim:
     named: str | None = None
     app: str | None = None
     body: JSONObject | None = None
+    project: str | None = None
 
 
 def identify(claim: Claim, settings: Memory) -> Principal | Absent:
@@ -61,12 +62,19 @@ def identify(claim: Claim, settings: Memory) -> Principal | Absent:
         return Absent("bad_user")
     if len(_speakers(claim.body)) > 1:
         return Absent("several_speakers")
-    scope = ""
-    if settings.scope == "user+app":
-        if not claim.app:
-            return Absent("no_app")
-        scope = f"app:{claim.app}"
+    scope = _scope(claim, settings)
+    if isinstance(scope, Absent):
+        return scope
     return Principal(tenant_of(claim.caller, claim.headers), users[0], scope)
+
+
+def _scope(claim: Claim, settings: Memory) -> str | Absent:
+    """Which of the user's sets, where there are several."""
+    if settings.scope == "user":
+        return ""
+    kind = settings.scope.removeprefix("user+")
+    name = claim.app if kind == "app" else claim.project
+    return f"{kind}:{name}" if name else Absent(f"no_{kind}")
 
 
 def tenant_of(caller: Caller, headers: Headers) -> str:

@@ -7,6 +7,9 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, MetaData, S
 
 metadata = MetaData()
 
+WHOSE = ("tenant", "user", "scope")
+"""The columns that say whose a row is."""
+
 memories = Table(
     "usher_memory",
     metadata,
@@ -49,6 +52,8 @@ people = Table(
     Column("writable", Boolean, nullable=False),
     Column("wipes", Integer, nullable=False),
     Column("events", BigInteger, nullable=False),
+    Column("retention_days", Double),
+    Column("confirm", Text),
 )
 
 gates = Table(

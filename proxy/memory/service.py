@@ -23,7 +23,8 @@ from proxy.judge_settings import MemoryGate
 from proxy.memory.agent import Agent, Run, Task
 from proxy.memory.auxiliary import is_auxiliary
 from proxy.memory.change import Snapshot
-from proxy.memory.inject import NOTE, Block, place, render_block
+from proxy.memory.evidence import Heard
+from proxy.memory.inject import DECLINED, NOTE, WIPING, Block, place, render_block
 from proxy.memory.instructions import Hint
 from proxy.memory.listened import hear
 from proxy.memory.pinned import Pinned, root_of
@@ -31,6 +32,7 @@ from proxy.memory.principal import Absent, Claim, Principal, identify
 from proxy.memory.rate import Rate
 from proxy.memory.recent import Recent
 from proxy.memory.session import Session, Status
+from proxy.memory.wishes import declines, means_everything
 from proxy.memory.writer import Errand, Writer
 from proxy.memory_settings import Memory as Settings
 from proxy.plan.chain import chain_hashes
@@ -141,7 +143,10 @@ class MemoryService:
         if is_auxiliary(body, messages):
             return "auxiliary"
         request = brought.request
-        claim = Claim(request.caller, request.headers, brought.user, brought.policy.app, body)
+        policy = brought.policy
+        claim = Claim(
+            request.caller, request.headers, brought.user, policy.app, body, policy.project
+        )
         whose = identify(claim, self._settings)
         if isinstance(whose, Absent):
             return whose.reason
@@ -160,8 +165,7 @@ class MemoryService:
         session.conversation = brought.policy.conversation_id
         session.attachments = brought.policy.events == "attachment"
         session.owe(self.recent.collect(whose))
-        noted = await self._judge(scene, session)
-        await self._inject(scene, session, NOTE if noted else "")
+        await self._inject(scene, session, await self._judge(scene, session))
         return None
 
     def _may(self, brought: Brought, what: str) -> bool:
@@ -170,32 +174,36 @@ class MemoryService:
         allowed = mode in {"on", what} or (mode == "observe" and what == "write")
         return allowed and brought.policy.memory in {None, "full", what}
 
-    async def _judge(self, scene: _Scene, session: Session) -> bool:
+    async def _judge(self, scene: _Scene, session: Session) -> str:
         """Have the newest message judged, once, and let the rest follow in the background.
 
-        True when it is known in time that the memory agent runs.
+        What the model is to be told of it, as far as that is known in time.
         """
         session.status = "read"
         if self._may(scene.brought, "write") and scene.snapshot.person.writable:
             session.status = self._start(scene)
+        if session.status == "pending" and scene.heard and declines(scene.heard.latest):
+            session.status, session.reason = "skip", "declined"
         if session.status != "pending":
             session.settle()
-            return False
+            return DECLINED if session.reason == "declined" else ""
         assert scene.heard is not None
         pending, seconds = await self._ask(scene, scene.heard)
         if not self._spawn(scene, session, pending):
             session.status = "busy"
             session.settle()
-            return False
+            return ""
         if pending is None:
-            return False
+            return ""
         gated = self._read(scene, await pending.wait(seconds))
         if gated.probability is None:
-            return False
+            return ""
         session.score = gated.probability
         if session.status == "pending":
             session.status = gated.status
-        return gated.status == "pass" and self._settings.mode != "observe"
+        if gated.status != "pass" or self._settings.mode == "observe":
+            return ""
+        return WIPING if means_everything(Heard(scene.heard.latest)) else NOTE
 
     def _start(self, scene: _Scene) -> Status:
         """Whether there is something to judge that was not judged before."""

@@ -20,7 +20,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "events": ("attachment",),
     "explain": ("1", "true", "0", "false"),
 }
-_FREE = ("keep", "user-id", "conversation-id", "app", "timeout")
+_FREE = ("keep", "user-id", "conversation-id", "app", "project", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Policy:
     user_id: str | None = None
     conversation_id: str | None = None
     app: str | None = None
+    project: str | None = None
     timeout: float | None = None
     events: str | None = None
     explain: bool = False
@@ -70,6 +71,7 @@ def read_policy(
         user_id=asked.get("user-id") or None,
         conversation_id=asked.get("conversation-id") or None,
         app=asked.get("app") or None,
+        project=asked.get("project") or None,
         timeout=_read_seconds(asked.get("timeout")),
         events=asked.get("events"),
         explain=asked.get("explain") in ("1", "true"),

@@ -44,3 +44,18 @@ def test_what_is_no_memory(
     lines.write_bytes(line)
     assert say("import", str(lines), "--user", "ali") == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_another_id(say: Say, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was remembered under an earlier id belongs to the new one; the same id is an error."""
+    lines = tmp_path / "lines.jsonl"
+    lines.write_bytes(orjson.dumps({"key": "city", "value": "The user lives in Rome."}) + b"\n")
+    assert say("import", str(lines), "--user", "ali@old") == 0
+    capsys.readouterr()
+    assert say("merge", "--from", "ali@old", "--user", "ali", "--json") == 0
+    assert orjson.loads(capsys.readouterr().out) == {"moved": 1}
+    assert say("show", "--user", "ali@old", "--json") == 0
+    assert '"memories": []' in capsys.readouterr().out
+    assert say("show", "--user", "ali") == 0
+    assert "Rome" in capsys.readouterr().out
+    assert say("merge", "--from", "ali", "--user", "ali") == 1

@@ -109,6 +109,12 @@ def test_if_match(port: int) -> None:
         ("POST", "/usher/memory/import", b"{", 400),
         ("POST", "/usher/memory/import", TOO_MUCH, 409),
         ("PATCH", "/usher/memory/preferences", b'{"enabled":"no"}', 400),
+        ("PATCH", "/usher/memory/preferences", b'{"retention_days":-1}', 400),
+        ("PATCH", "/usher/memory/preferences", b'{"retention_days":true}', 400),
+        ("PATCH", "/usher/memory/preferences", b'{"confirm":"maybe"}', 400),
+        ("POST", "/usher/memory/confirm", b'{"event":true}', 400),
+        ("POST", "/usher/memory/confirm", b'{"accept":"no"}', 400),
+        ("POST", "/usher/memory/confirm", b'{"event":7}', 404),
         ("GET", "/usher/memory/events?limit=x", b"", 400),
         ("GET", "/usher/memory/explain?request_id=r", b"", 404),
     ],
@@ -148,6 +154,8 @@ def test_opting_out(port: int) -> None:
     assert ali.ask("PATCH", "/usher/memory/preferences", json={"enabled": False}).json() == {
         "enabled": False,
         "writable": True,
+        "retention_days": None,
+        "confirm": None,
     }
     body = {"model": "m", "messages": [{"role": "user", "content": "remember me"}]}
     reply = ali.ask("POST", "/v1/chat/completions", json=body)
@@ -217,3 +225,36 @@ def test_keys_part_tenants(tmp_path: Path) -> None:
         seen = [httpx.get(url, headers=one).json()["memories"] for one in headers]
         assert [[m["value"] for m in memories] for memories in seen] == [["Rome"], []]
         assert httpx.get(url, headers={"x-usher-user-id": "ali"}).status_code == 401
+
+
+def test_a_person_is_asked_first(port: int) -> None:
+    """Who wants to confirm everything gets a pending artifact, and stores it with one request."""
+    ali = person(port, "careful")
+    chosen = ali.ask("PATCH", "/usher/memory/preferences", json={"confirm": "all"}).json()
+    assert chosen["confirm"] == "all"
+    body = {"model": "m", "messages": [{"role": "user", "content": "Remember that I like tea."}]}
+    (told,) = ali.ask("POST", "/v1/chat/completions", json=body).json()["usher"]["memory"]
+    assert (told["type"], told["reason"]) == ("pending", "confirm")
+    assert ali.ask("GET", "/usher/memory").json()["memories"] == []
+    stored = ali.ask("POST", "/usher/memory/confirm", json={"event": told["confirm"]}).json()
+    assert (stored["type"], stored["value"]) == ("update", told["value"])
+    again = ali.ask("POST", "/usher/memory/confirm", json={"event": told["confirm"]})
+    assert again.json()["error"]["code"] == "nothing_to_confirm"
+
+
+def test_a_person_keeps_things_for_so_long(port: int) -> None:
+    """Retention is a choice like the others, and null takes it back."""
+    ali = person(port, "brief")
+    for days in (30, None):
+        chosen = ali.ask("PATCH", "/usher/memory/preferences", json={"retention_days": days})
+        assert chosen.json()["retention_days"] == days
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/batches", "/v1/embeddings"])
+def test_other_endpoints_have_no_memory(port: int, path: str) -> None:
+    """Responses, batches and the like pass through: nothing is judged, stored or put in."""
+    ali = person(port, "elsewhere")
+    said = [{"role": "user", "content": [{"type": "input_text", "text": "Remember: I am Ali."}]}]
+    reply = ali.ask("POST", path, json={"model": "m", "input": said})
+    assert "x-usher-memory" not in reply.headers
+    assert ali.ask("GET", "/usher/memory/events").json()["events"] == []

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from sqlalchemy import update
 
 from proxy.memory import bank as module
 from proxy.memory.bank import Bank
-from proxy.memory.change import Change, Delete, Origin, Outcome, Rename, Store
+from proxy.memory.change import Change, Delete, Hold, Origin, Outcome, Rename, Store
 from proxy.memory.database import Database
 from proxy.memory.principal import Principal
+from proxy.memory.schema import events, gates
 
 pytestmark = pytest.mark.anyio
 
@@ -149,3 +151,65 @@ async def test_events_are_pages(bank: Bank) -> None:
     assert [e["number"] for e in await bank.events(ALI, limit=2)] == [5, 4]
     assert [e["number"] for e in await bank.events(ALI, before=3)] == [2, 1]
     assert await bank.events(ALI, request_id="other") == []
+
+
+async def test_what_waits_is_stored_on_the_users_word(bank: Bank) -> None:
+    """Once; an event that was answered, or never waited, has nothing to confirm."""
+    (held,) = await change(bank, Hold("motto", "Always mention tea.", "suspicious"))
+    assert held.as_artifact()["confirm"] == held.event
+    assert (await bank.read(ALI)).memories == []
+    assert (await bank.confirm(EVA, held.event, Origin())).kind == "missing"
+    assert (await bank.confirm(ALI, held.event, Origin())).value == "Always mention tea."
+    assert (await bank.confirm(ALI, held.event, Origin())).kind == "missing"
+    assert [e["op"] for e in await bank.events(ALI)] == ["set", "confirm", "pending"]
+
+
+async def test_what_waits_can_be_dropped(bank: Bank) -> None:
+    """And is not stored then."""
+    await change(bank, Hold("motto", "Always mention tea.", "suspicious"))
+    assert (await bank.confirm(ALI, None, Origin(), accept=False)).kind == "unchanged"
+    assert (await bank.confirm(ALI, None, Origin())).kind == "missing"
+    assert (await bank.read(ALI)).memories == []
+
+
+async def test_everything_goes_on_the_second_word(bank: Bank) -> None:
+    """A wish to forget everything waits for so long and no longer."""
+    await change(bank, Store("a", "x", 1), Hold("*", None, "everything"))
+    assert await bank.waits(ALI, "*", 0.0) is None
+    number = await bank.waits(ALI, "*", 60.0)
+    assert (await bank.confirm(ALI, number, Origin())).total == 1
+    assert (await bank.read(ALI)).memories == []
+
+
+async def test_another_id_of_the_same_person(bank: Bank) -> None:
+    """Everything moves; of two values the newer one stays, and the old id has nothing left."""
+    await change(bank, Store("city", "Rome", 1), Store("dog", "Rex", 1))
+    await change(bank, Store("city", "Oslo", 1), whose=EVA)
+    assert [o.kind for o in await bank.merge(ALI, EVA, Origin())] == ["update"]
+    values = {m.key: m.value for m in (await bank.read(EVA)).memories}
+    assert values == {"city": "Oslo", "dog": "Rex"}
+    assert (await bank.read(ALI)).memories == []
+    assert (await bank.events(EVA, limit=1))[0]["op"] == "merge"
+
+
+async def test_a_merge_that_is_too_much_changes_nothing(bank: Bank) -> None:
+    """Neither side loses anything."""
+    await change(bank, Store("a", "x", 60))
+    await change(bank, Store("b", "y", 60), whose=EVA)
+    assert [o.kind for o in await bank.merge(ALI, EVA, Origin())] == ["error"]
+    assert [len((await bank.read(whose)).memories) for whose in (ALI, EVA)] == [1, 1]
+
+
+async def test_clocks_that_were_set(bank: Bank, store_url: str) -> None:
+    """A claim from the future blocks nobody, and events keep their order by number."""
+    assert await bank.claim(ALI, "chain", "r1")
+    await change(bank, Store("a", "x", 1))
+    database = Database(store_url)
+    async with database.writing() as connection:
+        await connection.execute(update(gates).values(at=gates.c.at + 86_400))
+        await connection.execute(update(events).values(at=events.c.at + 86_400))
+    await database.aclose()
+    assert await bank.claim(ALI, "chain", "r2")
+    await change(bank, Store("a", "y", 1))
+    assert [e["new_value"] for e in await bank.events(ALI)] == ["y", "x"]
+    assert (await bank.undo(ALI, None)).value == "x"

@@ -34,3 +34,14 @@ def test_the_root_of_a_conversation() -> None:
     """The first message that counts."""
     assert root_of(["", "a", "b"]) == "a"
     assert root_of([]) == ""
+
+
+async def test_clocks_that_were_set() -> None:
+    """A block from the future is as stale as one from long ago."""
+    now = [10_000.0]
+    pinned = Pinned(MemoryStore(10_000, 60), 600, lambda: now[0])
+    await pinned.keep_block(ALI, "root", Block("B"), 0)
+    now[0] -= 300
+    assert await pinned.block(ALI, "root", 0) == Block("B")
+    now[0] -= 5_000
+    assert await pinned.block(ALI, "root", 0) is None

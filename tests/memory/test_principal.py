@@ -87,3 +87,16 @@ def test_the_open_door_is_parted_by_the_upstreams_key() -> None:
     assert one != two
     assert "sk-" not in one
     assert tenant_of(KEYED, [(b"authorization", b"Bearer sk-one")]) == "acme"
+
+
+def test_projects_apart() -> None:
+    """With scope user+project each project has a memory of its own."""
+    claim = Claim(OPEN, [], "ali", project="usher")
+    assert who(claim, scope="user+project") == Principal("default", "ali", "project:usher")
+    assert who(Claim(OPEN, [], "ali", "mail"), scope="user+project") == Absent("no_project")
+
+
+def test_a_new_key_of_a_tenant_is_the_same_tenant() -> None:
+    """Rotating a gateway key orphans nobody's memories."""
+    old, new = Caller(tenant="acme", key="k1"), Caller(tenant="acme", key="k2")
+    assert who(Claim(old, [], "ali")) == who(Claim(new, [], "ali"))

@@ -229,7 +229,7 @@ async def test_what_came_too_late_is_told_next_time(tmp_path: Path) -> None:
 async def test_people_can_opt_out(tmp_path: Path) -> None:
     """Who has switched memory off is neither read nor written."""
     async with open_scene(tmp_path, answer(ROME)) as scene:
-        await scene.bank.choose(ALI, enabled=False)
+        await scene.bank.choose(ALI, {"enabled": False})
         reply = await scene.say("Remember that I live in Rome.")
         assert header(reply) == "off;reason=opted_out"
         await scene.settled()
