@@ -133,7 +133,7 @@ class Current:
         self._lasting = lasting
         self._app = serving.app
         self._serving = serving
-        lasting.metrics.config_hash.set(fingerprint(serving.settings))
+        lasting.metrics.upkeep.config_hash.set(fingerprint(serving.settings))
 
     async def reload(self, settings: Settings) -> None:
         """Build everything beside the event loop, then swap. UsherError changes nothing."""
@@ -141,7 +141,7 @@ class Current:
         self._lasting.prices.adopt(settings.prices)
         self._app.adopt(new.app)
         self._serving = new
-        self._lasting.metrics.config_hash.set(fingerprint(settings))
+        self._lasting.metrics.upkeep.config_hash.set(fingerprint(settings))
 
 
 def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None) -> Serving:

@@ -206,7 +206,7 @@ def open_ring(
         key_path(settings.keys.file, data),
         check=lambda keys: check_workers(workers, keys),
         log=log,
-        count=metrics.key_reloads.add if metrics else None,
+        count=metrics.upkeep.key_reloads.add if metrics else None,
     )
     ring.load()
     if ring.open and settings.keys.file is not None:

@@ -78,12 +78,12 @@ class Reloader:
         # Whatever goes wrong with new settings, the gateway goes on with the old ones.
         (outcome,) = await asyncio.gather(self._take(), return_exceptions=True)
         if isinstance(outcome, BaseException):
-            metrics.config_reloads.add("failed")
-            metrics.config_stale.set(1)
+            metrics.upkeep.config_reloads.add("failed")
+            metrics.upkeep.config_stale.set(1)
             log.error("config_not_reloaded", reason=_reason(outcome))
             return
-        metrics.config_reloads.add("ok")
-        metrics.config_stale.set(0)
+        metrics.upkeep.config_reloads.add("ok")
+        metrics.upkeep.config_stale.set(0)
         log.info("config_reloaded", changed=differences(before, self._running))
         if outcome:
             log.warning("needs_a_restart", settings=outcome)

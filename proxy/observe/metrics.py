@@ -85,34 +85,7 @@ class Metrics:
             "Times that the event loop was blocked for 10 ms or more.",
             _STALL,
         )
-        self.config_reloads: Tally[ReloadOutcome] = self._tally(
-            "usher_config_reloads_total",
-            "Times that the configuration was read again.",
-            "outcome",
-            get_args(ReloadOutcome),
-        )
-        self.key_reloads: Tally[ReloadOutcome] = self._tally(
-            "usher_key_reloads_total",
-            "Times that the key file was read again.",
-            "outcome",
-            get_args(ReloadOutcome),
-        )
-        self.config_hash = Gauge(
-            "usher_config_hash",
-            "A number that is the same where the same configuration is in force.",
-            registry=self.registry,
-        )
-        self.config_stale = Gauge(
-            "usher_config_stale",
-            "1 while the configuration on disk is refused and an older one is in force.",
-            registry=self.registry,
-        )
-        self.state_failures: Tally[StateUse] = self._tally(
-            "usher_state_failures_total",
-            "Questions to the shared store that got no answer in time.",
-            "use",
-            get_args(StateUse),
-        )
+        self.upkeep = Upkeep(self.registry)
         ProcessCollector(registry=self.registry)
 
     def share(self, folder: Path) -> None:
@@ -146,6 +119,26 @@ class Metrics:
 
     def _tally(self, name: str, text: str, label: str, values: Iterable[str]) -> Tally[Label]:
         return Tally(Counter(name, text, [label], registry=self.registry), values)
+
+
+class Upkeep:
+    """What happens to the gateway itself: other settings and keys, a shared store that is away."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        outcomes: tuple[ReloadOutcome, ...] = get_args(ReloadOutcome)
+        text = "Times that the configuration was read again."
+        counter = Counter("usher_config_reloads_total", text, ["outcome"], registry=registry)
+        self.config_reloads: Tally[ReloadOutcome] = Tally(counter, outcomes)
+        text = "Times that the key file was read again."
+        counter = Counter("usher_key_reloads_total", text, ["outcome"], registry=registry)
+        self.key_reloads: Tally[ReloadOutcome] = Tally(counter, outcomes)
+        text = "Questions to the shared store that got no answer in time."
+        counter = Counter("usher_state_failures_total", text, ["use"], registry=registry)
+        self.state_failures: Tally[StateUse] = Tally(counter, get_args(StateUse))
+        text = "A number that is the same where the same configuration is in force."
+        self.config_hash = Gauge("usher_config_hash", text, registry=registry)
+        text = "1 while the configuration on disk is refused and an older one is in force."
+        self.config_stale = Gauge("usher_config_stale", text, registry=registry)
 
 
 class Requests:

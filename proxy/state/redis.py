@@ -44,7 +44,7 @@ class Link:
     ) -> None:
         self._seconds = settings.timeout_ms / 1000
         self._log = log
-        self._failures = metrics.state_failures
+        self._failures = metrics.upkeep.state_failures
         self._clock = clock
         self._rest_until = 0.0
         self._down = False
