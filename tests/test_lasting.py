@@ -21,6 +21,13 @@ def test_every_fixed_name_is_a_setting() -> None:
         assert not key or key in type(getattr(Settings(), section)).model_fields
 
 
+def test_the_handbook_names_them() -> None:
+    """Whoever changes one of them should know before that it needs a restart."""
+    page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
+    listed = page.split("only count at a start")[1].split("needs_a_restart")[0]
+    assert [name for name in (*FIXED, "memory.mode") if f"`{name}`" not in listed] == []
+
+
 @pytest.mark.parametrize(("mode", "fixed"), [("off", True), ("on", False)])
 def test_memory_is_switched_on_by_a_start(tmp_path: Path, mode: str, *, fixed: bool) -> None:
     """Its database is opened then; where it is open, memory can be switched off and on again."""
