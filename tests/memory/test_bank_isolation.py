@@ -1,7 +1,10 @@
 """Two hundred people share one store: whatever they do, nobody meets another's rows."""
 
 import asyncio
+import sqlite3
+import statistics
 import tempfile
+import time
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -83,3 +86,40 @@ async def _fill(url: str) -> None:
 def test_two_hundred_people_use_the_same_key(store_url: str) -> None:
     """The same key in two hundred memories collides with nothing and shares no budget."""
     asyncio.run(_fill(store_url))
+
+
+async def _time(url: str) -> tuple[float, float]:
+    """Median ms to ask for a key that 300 others have, and for one that nobody has."""
+    bank = Bank(Database(url), 10_000)
+    for number in range(300):
+        await bank.change(Principal("t", f"u{number}"), [Store("diagnosis", "x", 1)], Origin())
+    me, spent = Principal("t", "me"), {"diagnosis": list[float](), "hobby_of_nobody": list[float]()}
+    await bank.change(me, [Store("city", "Rome", 1)], Origin())
+    for _ in range(150):
+        for key, times in spent.items():
+            begun = time.perf_counter()
+            (outcome,) = await bank.change(me, [Delete(key)], Origin())
+            times.append((time.perf_counter() - begun) * 1000)
+            assert outcome.kind == "missing"
+    await bank.aclose()
+    others, nobodys = (statistics.median(times) for times in spent.values())
+    return others, nobodys
+
+
+def test_nobody_times_anothers_keys(store_url: str) -> None:
+    """Asking for a key takes as long whether or not somebody else has it."""
+    others, nobodys = asyncio.run(_time(store_url))
+    assert 0.6 < others / nobodys < 1.6, f"{others:.2f} ms, {nobodys:.2f} ms"
+
+
+def test_statements_only_touch_ones_own_rows(tmp_path: Path) -> None:
+    """SQLite's own plan: each table is searched by tenant, user and scope, none is scanned."""
+    url = memory_url(None, tmp_path)
+    asyncio.run(_fill(url))
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        for table in ("usher_memory", "usher_memory_events", "usher_memory_people"):
+            query = f'SELECT * FROM {table} WHERE tenant=? AND "user"=? AND scope=?'
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", ("t", "u", "s")).fetchall()
+            assert [str(row[3]).startswith("SEARCH") for row in plan] == [True]
+            assert "tenant=? AND user=? AND scope=?" in plan[0][3]
+    connection.close()
