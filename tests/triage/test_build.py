@@ -3,17 +3,19 @@
 import re
 from pathlib import Path
 
+import httpx
 import orjson
 import pytest
 
 from proxy.app import Gateway, build_gateway
 from proxy.settings import Settings
+from proxy.upstream.transport import Prepared, UpstreamRequest
 from proxy.wire import JSON, JSONObject
 from tests.fakes.transport import FakeTransport
 from tests.triage.talk import check_pairs, said, step, user
 from tests.triage.talk import sign as sign_prefix
 from tests.triage.world import World, chat, header, make, small_talk
-from tests.turns import call, chat_request
+from tests.turns import JSON_TYPE, call, chat_request
 
 pytestmark = pytest.mark.anyio
 
@@ -310,3 +312,45 @@ async def test_a_turn_of_unknown_blocks_goes_on_without_thinking(
     assert ";thinking=off" in header(reply)
     await chat(gateway, [*messages, said("Seen."), user("And?")], tools=tools, thinking=asked)
     assert world.main[-1]["thinking"] == asked
+
+
+class _Keeper:
+    """An upstream that keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.got: list[bytes] = []
+
+    async def send(self, request: UpstreamRequest) -> Prepared:
+        body = request.body
+        assert body is not None
+        whole = body if isinstance(body, bytes) else b"".join([piece async for piece in body])
+        self.got.append(whole)
+        usage = {"input_tokens": 90_000, "output_tokens": 1, "prompt_tokens": 90_000}
+        return Prepared(200, JSON_TYPE, orjson.dumps({"output": [], "usage": usage}))
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages"])
+async def test_other_protocols_pass_through_as_they_came(tmp_path: Path, path: str) -> None:
+    """Byte for byte, however long their history is, and whatever the header asks for."""
+    settings = Settings.model_validate({
+        "upstream": {"base_url": "http://127.0.0.1:1/v1"}, "prediction": {"ranker": "lexical"},
+        "ledger": {"enabled": False}, "triage": {"mode": "on", "budget_tokens": 1},
+    })  # fmt: skip
+    keeper = _Keeper()
+    gateway = build_gateway(settings, tmp_path, {"openai": keeper})
+    talk = [m for n in range(4) for m in (user(f"{n} " + "x" * 900), said("Yes."))]
+    raw = orjson.dumps({"model": "m", "input": talk, "messages": talk}) + b" "
+    async with (
+        gateway.app.router.lifespan_context(gateway.app),
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(gateway.app), base_url="http://localhost"
+        ) as client,
+    ):
+        for _ in range(2):
+            reply = await client.post(path, content=raw, headers={"x-usher-triage": "on"})
+            assert reply.status_code == 200
+            assert "x-usher-triage" not in reply.headers
+    assert keeper.got == [raw, raw]
