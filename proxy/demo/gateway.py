@@ -9,6 +9,8 @@ from pathlib import Path
 
 from proxy.app import Gateway, build_gateway
 from proxy.edge.server import Server
+from proxy.judge_settings import Classification
+from proxy.memory_settings import Memory
 from proxy.settings import Deferral, Log, Settings
 from proxy.settings import Server as ServerSettings
 from proxy.upstream.standin import Script, StandinTransport
@@ -26,10 +28,21 @@ class Live:
 
 
 @contextmanager
-def serve_gateway(data: Path, deferral: Deferral) -> Iterator[Live]:
-    """Run a gateway in a thread, with everything at its default but deferral."""
+def serve_gateway(
+    data: Path,
+    deferral: Deferral,
+    memory: Memory | None = None,
+    classification: Classification | None = None,
+) -> Iterator[Live]:
+    """Run a gateway in a thread, with everything else at its default."""
     upstream = Script()
-    settings = _make_settings(deferral)
+    settings = Settings(
+        server=ServerSettings(port=0, drain_seconds=1.0),
+        deferral=deferral,
+        memory=memory or Memory(),
+        classification=classification or Classification(),
+        log=Log(level="error"),
+    )
     transport = StandinTransport(upstream, cache=True)
     gateway = build_gateway(settings, data, {"standin": transport})
     listening: Future[int] = Future()
@@ -52,11 +65,3 @@ def _run(server: Server, listening: "Future[int]") -> None:
     finally:
         if not listening.done():
             listening.set_exception(OSError("the demo's gateway did not start"))
-
-
-def _make_settings(deferral: Deferral) -> Settings:
-    return Settings(
-        server=ServerSettings(port=0, drain_seconds=1.0),
-        deferral=deferral,
-        log=Log(level="error"),
-    )

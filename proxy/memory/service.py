@@ -99,6 +99,12 @@ class _Scene:
     def link(self) -> str:
         return self.links[self.heard.position] if self.heard else ""
 
+    @property
+    def chain(self) -> str:
+        """What tells a repeat of the message from the same words in another conversation."""
+        named = self.brought.policy.conversation_id
+        return f"{named}:{self.link}" if named else self.link
+
 
 class MemoryService:
     """Begins sessions, and runs the memory agent behind them."""
@@ -230,7 +236,7 @@ class MemoryService:
         asking = Asking(
             latest=heard.latest,
             conversation=heard.conversation,
-            chain=f"memory:{whose!r}:{scene.link}",
+            chain=f"memory:{whose!r}:{scene.chain}",
             purpose=Purpose(
                 "memory_gate",
                 request_id=scene.brought.request.request_id,
@@ -325,14 +331,14 @@ class MemoryService:
             return Run()
         lock = self._locks.setdefault(whose, asyncio.Lock())
         async with lock:
-            if not await bank.claim(whose, scene.link, session.request_id):
+            if not await bank.claim(whose, scene.chain, session.request_id):
                 session.status = "memoised"
                 return Run()
             run = Run(failure="aborted")
             try:
                 run = await self._agent.run(self._task(scene, gated), self._writer(scene))
             finally:
-                await bank.settle(whose, scene.link, describe(gated, run))
+                await bank.settle(whose, scene.chain, describe(gated, run))
             if run.failure is not None:
                 self._parts.log.warning("memory_agent_failed", outcome=run.failure)
             return run

@@ -242,3 +242,13 @@ async def test_a_project_has_its_own(tmp_path: Path) -> None:
         await read(await scene.say("Where do I live?", headers=other))
         assert "Rome" not in str(scene.upstream[-1])
         assert header(await scene.say("hi")) == "off;reason=no_project"
+
+
+async def test_the_same_words_in_another_conversation(tmp_path: Path) -> None:
+    """Where conversations have ids, a second one that begins alike is no repeat of the first."""
+    async with open_scene(tmp_path, answer(ROME), answer(ROME)) as scene:
+        for conversation in (b"a", b"b", b"b"):
+            named = [(b"x-usher-conversation-id", conversation)]
+            await read(await scene.say("Remember that I live in Rome.", headers=named))
+        await scene.settled()
+        assert len(scene.writer.asked) == 2
