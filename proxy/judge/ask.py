@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from proxy.judge.books import Prices, make_row
 from proxy.judge.breaker import Breaker
 from proxy.judge.cache import AnswerCache
-from proxy.judge.calibrate import Lock, find_drift
+from proxy.judge.calibrate import Lock, find_drift, find_thresholds
 from proxy.judge.deadline import Deadline
 from proxy.judge.failures import Failed, Failure
 from proxy.judge.job import Attempt, Backend, Job, Purpose
@@ -93,6 +93,8 @@ class Judge:
         verdict = _conclude(questions, found, begun)
         if self._desk.lock:
             self._warn_of_drift(verdict, hashes)
+            found_thresholds = find_thresholds(self._desk.lock, verdict, hashes)
+            verdict = replace(verdict, thresholds=found_thresholds)
         return verdict
 
     def _warn_of_drift(self, verdict: Verdict, hashes: Mapping[str, str]) -> None:

@@ -136,6 +136,15 @@ def find_drift(lock: Lock, verdict: Verdict, hashes: Mapping[str, str]) -> Seque
     return found
 
 
+def find_thresholds(lock: Lock, verdict: Verdict, hashes: Mapping[str, str]) -> Mapping[str, float]:
+    """The calibrated thresholds of what was asked in these words and answered by that model."""
+    return {
+        name: one.threshold
+        for name, one in lock.items()
+        if verdict.models.get(name) == one.model and hashes.get(name) == one.question_hash
+    }
+
+
 def _search(examples: Sequence[Labelled], positives: int, target: Target) -> float | None:
     thresholds = sorted({example.probability for example in examples})
     if target.kind == "recall":

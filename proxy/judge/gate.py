@@ -36,9 +36,13 @@ def read_gate(
     keys: Collection[str] = (),
     default_threshold: float = DEFAULT_THRESHOLD,
 ) -> Gated:
-    """Read the gate's answers; the default threshold applies where the operator set none."""
+    """Read the gate's answers.
+
+    The operator's threshold comes first, then a calibrated one, then the default.
+    """
     probability = verdict.noul(MEMORY_REQUEST)
-    threshold = default_threshold if settings.threshold is None else settings.threshold
+    calibrated = verdict.thresholds.get(MEMORY_REQUEST, default_threshold)
+    threshold = calibrated if settings.threshold is None else settings.threshold
     if probability is None:
         return Gated("error_pass")
     calibration = verdict.calibration(MEMORY_REQUEST)

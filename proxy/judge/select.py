@@ -46,7 +46,7 @@ def select_tools(verdict: Verdict, offer: Offer, settings: ToolSelection) -> Sel
     """Apply the selection rule."""
     first = tuple(offer.named[: settings.shortlist]) if settings.surface_named else ()
     needs = verdict.noul(NEEDS_TOOL)
-    if needs is not None and needs < settings.needs_tool_below:
+    if needs is not None and needs < _needs_below(verdict, settings):
         return Selected(first, first, "no_tool_needed", needs)
     if settings.mode == "per_tool":
         return _select_fitting(verdict, offer, first, settings)
@@ -67,6 +67,13 @@ def select_tools(verdict: Verdict, offer: Offer, settings: ToolSelection) -> Sel
         answer.confidence,
         answer.probabilities,
     )
+
+
+def _needs_below(verdict: Verdict, settings: ToolSelection) -> float:
+    """The operator's own threshold, else a calibrated one, else the usual one."""
+    usual = settings.needs_tool_below
+    chosen = "needs_tool_below" in settings.model_fields_set
+    return usual if chosen else verdict.thresholds.get(NEEDS_TOOL, usual)
 
 
 def _select_fitting(

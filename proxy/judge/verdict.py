@@ -19,7 +19,8 @@ from proxy.ledger.usage import NO_TOKENS, Tokens
 class Verdict:
     """The answers of all backends that were asked; `failure` explains what is missing.
 
-    `models` names which model answered each question. `cost_nano_usd` is None when any attempt's
+    `models` names which model answered each question; `thresholds` are calibrated ones that hold
+    for those models and this wording. `cost_nano_usd` is None when any attempt's
     cost is unknown.
     """
 
@@ -30,6 +31,7 @@ class Verdict:
     cost_nano_usd: int | None = 0
     latency_ms: float = 0.0
     retry_after: float | None = None
+    thresholds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

@@ -23,9 +23,12 @@ from proxy.judge.questions import (
     NoulAnswer,
     Question,
     Refused,
+    canonical,
+    fingerprint,
 )
 from proxy.judge.reading import Reading
 from proxy.judge.verdict import Verdict
+from proxy.observe.log import silent
 from tests.fakes.transport import FakeTransport
 from tests.judge.fakes import (
     JUDGED,
@@ -285,6 +288,14 @@ async def test_drift_from_the_calibration_is_logged_once() -> None:
     await decide(judge, state="again")
     assert len(said) == 2
     assert "jev-1.13.0" in said[0]
+
+
+async def test_a_calibrated_threshold_comes_with_the_verdict() -> None:
+    """While that model answers that wording."""
+    lock = {"spam": Locked(0.4, fingerprint(canonical(SPAM["spam"])), "jev-1.14.0")}
+    desk = Desk(NoPrices(), lambda _: None, AnswerCache(0, 0), silent(), lock)
+    judge = Judge([Member(native(answering(lambda _: JUDGED)), Breaker(Patience()))], desk)
+    assert (await decide(judge)).thresholds == {"spam": 0.4}
 
 
 async def test_unknown_cost_is_not_zero() -> None:

@@ -8,6 +8,7 @@ from proxy.judge.calibrate import (
     Locked,
     Target,
     find_drift,
+    find_thresholds,
     fit_threshold,
     read_lock,
     reliability,
@@ -85,3 +86,11 @@ def test_drift_is_said() -> None:
     assert "jev-1.13.0" in drift[0]
     assert "wording" in drift[1]
     assert find_drift(lock, Verdict(models={"a": "jev-1.13.0"}), {"a": "hash"}) == []
+
+
+def test_thresholds_hold_for_their_model_and_wording() -> None:
+    """Another model's or another wording's threshold is not used."""
+    lock = {"spam": Locked(0.4, "h1", "jev-1"), "ham": Locked(0.3, "h2", "jev-1")}
+    told = Verdict(models={"spam": "jev-1", "ham": "jev-2"})
+    assert find_thresholds(lock, told, {"spam": "h1", "ham": "h2"}) == {"spam": 0.4}
+    assert find_thresholds(lock, told, {"spam": "h9"}) == {}

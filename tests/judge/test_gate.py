@@ -1,5 +1,7 @@
 """The memory gate's reading of a verdict."""
 
+from dataclasses import replace
+
 from proxy.judge.failures import Failure
 from proxy.judge.gate import read_gate
 from proxy.judge.questions import Answer, ChoiceAnswer, NoulAnswer
@@ -52,3 +54,10 @@ def test_hints_are_given_only_when_sure() -> None:
     bare = ChoiceAnswer("location")
     assert read_gate(verdict(0.9, memory_key=bare), RULE, KEYS).key is None
     assert read_gate(verdict(0.9), RULE, KEYS).update is None
+
+
+def test_a_calibrated_threshold_applies() -> None:
+    """Before the default and after the operator's own."""
+    calibrated = replace(verdict(0.45), thresholds={"memory_request": 0.42})
+    assert read_gate(calibrated, RULE).runs
+    assert not read_gate(calibrated, RULE.model_copy(update={"threshold": 0.5})).runs

@@ -2,9 +2,10 @@
 
 import pytest
 
+from proxy.judge.failures import Failure
 from proxy.judge.fused import fits_name
-from proxy.judge.questions import Answer, ChoiceAnswer, NoulAnswer
-from proxy.judge.select import Offer, select_tools
+from proxy.judge.questions import Answer, ChoiceAnswer, NoulAnswer, Refused
+from proxy.judge.select import Offer, measured, select_tools
 from proxy.judge.verdict import Verdict
 from proxy.judge_settings import ToolSelection
 
@@ -99,3 +100,22 @@ def test_one_question_per_tool() -> None:
     found = select_tools(Verdict(answers), OFFER, rule)
     assert (found.names, found.reason) == (("t2", "t1"), "judged")
     assert select_tools(Verdict(), OFFER, rule).reason == "ranker"
+
+
+def test_a_calibrated_threshold_applies() -> None:
+    """Where the operator set none of their own."""
+    found = Verdict({"needs_tool": NoulAnswer(0.3, "native")}, thresholds={"needs_tool": 0.4})
+    offer = Offer(["a"], [], ["a"])
+    assert select_tools(found, offer, ToolSelection()).reason == "no_tool_needed"
+    own = ToolSelection(needs_tool_below=0.15)
+    assert select_tools(found, offer, own).reason == "ranker"
+
+
+def test_what_counts_as_measured() -> None:
+    """A word about tools by a judge from outside, whatever became of the other questions."""
+    label = ChoiceAnswer("a", {"a": 1.0}, None, "native")
+    assert measured(Verdict({"tool": label}, Failure.MALFORMED))
+    assert measured(Verdict({"tool_fits.a": NoulAnswer(0.3, "token")}))
+    assert not measured(Verdict({"memory_request": NoulAnswer(0.9, "native")}))
+    assert not measured(Verdict({"tool": ChoiceAnswer("a", {"a": 1.0}, None, "embedded")}))
+    assert not measured(Verdict({"needs_tool": Refused()}))
