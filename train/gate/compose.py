@@ -4,6 +4,7 @@ A list says what a phrase *does*: states a fact, asks to keep it, offers, accept
 follows from how they are put together, so one line of a list stands for many situations.
 """
 
+import math
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,8 @@ Phrases = dict[str, list[str]]
 Row = dict[str, Any]
 
 _HEAD = re.compile(r"\[(\w+)\]")
+_WRITTEN = re.compile(r"([+-]) (?:\[(.*?)\] )?(.+)")
+_MOST_WAYS = 6
 _CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
 
 
@@ -48,6 +51,7 @@ class Composer:
         yield from self._answers()
         yield from self._quoted()
         yield from self._wide()
+        yield from self._talks()
 
     def _of(self, name: str) -> list[str]:
         return self._lists.get(name, [])
@@ -186,10 +190,21 @@ class Composer:
         plain = self._of("plain")
         for label in (0, 1):
             for line in self._of(f"wide{label}"):
-                for number in range(14):
-                    text = _CHOICE.sub(lambda m: self._random.choice(m[1].split("|")), line).strip()
+                for number in range(_ways(line)):
+                    text = self._choose(line)
                     before = [self._random.choice(plain)] if number % 4 == 0 else []
                     yield self._row(text, label, "wide", *before)
+
+    def _talks(self) -> Iterator[Row]:
+        """The same for answers to something that the assistant said."""
+        for label in (0, 1):
+            for line in self._of(f"talk{label}"):
+                said, _, text = line.partition(" >> ")
+                for _ in range(_ways(line)):
+                    yield self._row(self._choose(text), label, "talk", self._choose(said))
+
+    def _choose(self, line: str) -> str:
+        return _CHOICE.sub(lambda m: self._random.choice(m[1].split("|")), line).strip()
 
     def _join(self, parts: Sequence[str]) -> str:
         return self._space.join(
@@ -198,9 +213,27 @@ class Composer:
         )
 
 
+def _ways(line: str) -> int:
+    """How many rows a line with choices is worth."""
+    ways = math.prod(len(match[1].split("|")) for match in _CHOICE.finditer(line))
+    return min(_MOST_WAYS, max(1, round(math.sqrt(ways))))
+
+
 def compose(folder: Path) -> list[Row]:
     """The rows of all languages."""
     rows: list[Row] = []
     for path in sorted(folder.glob("*.txt")):
         rows += Composer(path.stem, read_phrases(path)).rows()
     return rows
+
+
+def read_written(folder: Path) -> Iterator[Row]:
+    """Rows that were written out: `+` or `-`, maybe the assistant's text in brackets, the message."""
+    for path in sorted(folder.glob("*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match = _WRITTEN.fullmatch(line)
+            if not match:
+                raise ValueError(f"{path.name}: {line}")
+            said = [{"role": "assistant", "content": match[2]}] if match[2] else []
+            label = int(match[1] == "+")
+            yield {"context": said, "latest": match[3], "label": label, "lang": path.stem}

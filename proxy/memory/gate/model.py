@@ -30,7 +30,7 @@ _HEAD = struct.Struct("<ff")
 
 
 class WordGate:
-    """Reads letters."""
+    """Reads the wording."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
@@ -41,7 +41,7 @@ class WordGate:
 
 
 class MeaningGate:
-    """Reads sentence vectors, and letters beside them."""
+    """Reads sentence vectors, and the wording beside them."""
 
     def __init__(self, network: "Network", encoder: "UniversalEncoder", words: Words) -> None:
         self._network = network
@@ -63,7 +63,7 @@ class MeaningGate:
 
 
 class LateGate:
-    """Reads letters until the model that reads meaning is loaded, which takes half a second."""
+    """Reads the wording until the model that reads meaning is loaded, which takes half a second."""
 
     def __init__(self, first: Gate) -> None:
         self._gate = first
@@ -95,9 +95,10 @@ def load_words() -> WordGate:
     """The form that needs nothing."""
     raw = zlib.decompress(WORDS_FILE.read_bytes())
     scale, shift = _HEAD.unpack_from(raw)
-    weights = array("b", raw[_HEAD.size :])
-    assert len(weights) == BUCKETS
-    return WordGate(Words(weights, scale, shift))
+    weights = array("b", raw[_HEAD.size : _HEAD.size + BUCKETS])
+    rarities = array("B", raw[_HEAD.size + BUCKETS :])
+    assert len(weights) == len(rarities) == BUCKETS
+    return WordGate(Words(weights, rarities, scale, shift))
 
 
 def load_meaning(load: Load = load_universal) -> MeaningGate:
@@ -114,6 +115,7 @@ def load_meaning(load: Load = load_universal) -> MeaningGate:
     return MeaningGate(Network(weights), encoder, load_words().words)  # type: ignore[arg-type] # numpy's own types
 
 
-def pack_words(weights: list[int], scale: float, shift: float) -> bytes:
+def pack_words(weights: list[int], rarities: list[int], scale: float, shift: float) -> bytes:
     """The file of `load_words`."""
-    return zlib.compress(_HEAD.pack(scale, shift) + array("b", weights).tobytes(), 9)
+    tables = array("b", weights).tobytes() + array("B", rarities).tobytes()
+    return zlib.compress(_HEAD.pack(scale, shift) + tables, 9)

@@ -19,8 +19,6 @@ Matrix = NDArray[np.float32]
 SIZE = 512
 """Of a sentence vector."""
 MOST_CLAUSES = 12
-LETTERS = 0.4
-"""What the model that reads letters weighs beside the networks; measured, not learned."""
 ASKS = ("?", "？", "؟")
 _GAIN = SIZE**0.5 / 2
 """Brings vectors of length one to the size that the networks were trained on."""
@@ -78,16 +76,17 @@ class Network:
     def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
         self._weights = {name: array.astype(np.float32) for name, array in weights.items()}
         self._members = int(self._weights.pop("members"))
+        self._letters = float(self._weights.pop("letters"))
         self._shift = float(self._weights.pop("shift"))
 
     def judge(self, whole: Matrix, clauses: Matrix, letters: float = 0.0) -> float:
         """The probability; the threshold was moved to one half when the weights were written.
 
-        `letters` is the logit of the model that reads letters: it knows spellings that the
-        sentence vectors blur.
+        `letters` is the logit of the model that reads the wording, which sentence vectors blur; it
+        weighs as much as the networks together.
         """
         votes = [self._vote(member, whole, clauses) for member in range(self._members)]
-        logit = sum(votes) / len(votes) + LETTERS * letters - self._shift
+        logit = sum(votes) / len(votes) + self._letters * letters - self._shift
         return float(1 / (1 + np.exp(-logit)))
 
     def _vote(self, member: int, whole: Matrix, clauses: Matrix) -> float:

@@ -28,7 +28,7 @@ def test_the_vote() -> None:
         "focus_w0": np.zeros((width, 2)), "focus_b0": np.zeros(2),
         "join_w0": np.zeros((6 * SIZE + 8 + 3 * width, width)), "join_b0": np.ones(width),
         "last_w0": np.ones((width, 1)), "last_b0": np.zeros(1),
-        "members": np.array(1), "shift": np.array(2.0),
+        "members": np.array(1), "letters": np.array(0.5), "shift": np.array(2.0),
     }  # fmt: skip
     network = Network(weights)
     whole, clauses = np.zeros(6 * SIZE + 8, np.float32), np.zeros((1, SIZE), np.float32)
