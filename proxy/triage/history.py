@@ -3,7 +3,6 @@
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TypeVar
 
 import msgspec
 import xxhash
@@ -24,9 +23,6 @@ SHORT = 2048
 """Bytes: what is shorter is read as a whole, and beginnings are kept at multiples of it."""
 _EARLIER = 4
 """A beginning so many marks before the last is kept, too: clients change their newest messages."""
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 
 class Known(msgspec.Struct, frozen=True, gc=False):
@@ -56,12 +52,16 @@ class Histories:
 
     A client sends every old message again and again, so facts of messages are kept by their bytes,
     and beginnings of whole arrays by hashes of as many bytes as a mark says. The hashes have secret
-    seeds that differ by tenant: nobody can find out what another one has sent.
+    seeds that differ by tenant: nobody can find out what another one has sent. There is room for
+    `most` messages, and for beginnings with `most_known` messages in all.
     """
 
-    def __init__(self, most: int = 16_384, most_known: int = 512, seed: int | None = None) -> None:
+    def __init__(
+        self, most: int = 16_384, most_known: int = 131_072, seed: int | None = None
+    ) -> None:
         self._most = most
         self._most_known = most_known
+        self._held = 0
         self._seed = secrets.randbits(64) if seed is None else seed
         self._facts: OrderedDict[bytes, Fact] = OrderedDict()
         self._known: OrderedDict[bytes, Known] = OrderedDict()
@@ -138,10 +138,13 @@ class Histories:
             within = len(items.front) + items.count_within(count * stride)
             start = start_of(conversation.chain, within)
             if start is not None and marks[count - 1] not in self._known:
-                known = Known(
+                self._known[marks[count - 1]] = Known(
                     conversation.facts, conversation.digests, items.starts, items.gap, start
                 )
-                _keep(self._known, marks[count - 1], known, self._most_known)
+                self._held += len(conversation.facts)
+        while self._held > self._most_known:
+            _, oldest = self._known.popitem(last=False)
+            self._held -= len(oldest.facts)
 
     def _read_facts(self, items: Sequence[Item], seed: int) -> tuple[list[Fact], bytes] | None:
         """A fact per message, and the digests of all; None when one of them is no message."""
@@ -154,7 +157,9 @@ class Histories:
                 fact = self._facts.get(key) or read_fact(bytes(item))
                 if fact is None:
                     return None
-                _keep(self._facts, key, fact, self._most)
+                self._facts[key] = fact
+                if len(self._facts) > self._most:
+                    self._facts.popitem(last=False)
                 facts.append(fact)
         return facts, b"".join(keys)
 
@@ -181,9 +186,3 @@ def _converse(
     facts, digests = read
     lead = next((p for p, fact in enumerate(facts) if fact.role != "system"), len(facts))
     return Conversation(array, facts, digests, lead, link_messages(facts, user, start))
-
-
-def _keep(book: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
-    book[key] = value
-    if len(book) > most:
-        book.popitem(last=False)

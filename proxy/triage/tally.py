@@ -8,7 +8,12 @@ from proxy.ledger.usage import Tokens
 from proxy.triage.plan import Plan
 from proxy.triage.session import Session
 
-OUTCOMES = ("pays", "forced", "cold", "emergency", "too little", "declined by cost", "failed")
+IDLE = "nothing to do"
+OUTCOMES = ("pays", "forced", "cold", "emergency", "too little", "declined by cost")
+_IDLE = (
+    "nothing large enough", "too short", "compaction", "decided before", "being decided",
+    "another worker decided",
+)  # fmt: skip
 
 
 class Decided(Protocol):
@@ -72,9 +77,15 @@ class TriageTally:
 
     def decided(self, outcome: Decided) -> None:
         """A decision was made, or could not be."""
-        known = outcome.reason in OUTCOMES
-        self._plans.labels(outcome.reason if known else "failed").inc()
+        self._plans.labels(_label(outcome.reason)).inc()
 
     def adopted(self, reason: str) -> None:
         """A plan took effect at once."""
-        self._plans.labels(reason if reason in OUTCOMES else "failed").inc()
+        self._plans.labels(_label(reason)).inc()
+
+
+def _label(reason: str) -> str:
+    """One of a short list: whatever else was in the way counts as failed."""
+    if reason in OUTCOMES:
+        return reason
+    return IDLE if reason in _IDLE else "failed"

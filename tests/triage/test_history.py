@@ -119,7 +119,7 @@ def test_tenants_and_users_are_apart() -> None:
 
 def test_only_so_much_is_kept() -> None:
     """And what has left is read again."""
-    histories = Histories(most=4, most_known=1, seed=1)
+    histories = Histories(most=4, most_known=60, seed=1)
     talks = [_talk(12, "x"), [_system("x"), user("Other"), *_talk(12)[2:]]]
     for _ in range(2):
         for messages in talks:

@@ -27,3 +27,16 @@ async def test_decisions_and_cached_tokens_are_counted() -> None:
     assert count("prompt_tokens", prefix="stable") == 4_000
     assert (count("tokens_saved") or 0) > 0
     assert (count("plans", outcome="failed") or 0) + (count("plans", outcome="too little") or 0) > 0
+
+
+async def test_nothing_to_do_is_no_failure() -> None:
+    """A missing judge is one; a conversation that is still short is not."""
+    for studio, outcome in (
+        (Studio(small(min_turns=9, protect={"turns": 1, "steps": 9})), "nothing to do"),
+        (Studio(small(), None), "failed"),
+    ):
+        _, session = await studio.send(OLD)
+        studio.hear(session, 2_000)
+        await studio.settle()
+        name = "usher_triage_plans_total"
+        assert studio.registry.get_sample_value(name, {"outcome": outcome}) == 1
