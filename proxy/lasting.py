@@ -35,6 +35,7 @@ from proxy.state.memory import MemoryStore, Store
 from proxy.tools.lessons import Lessons
 from proxy.tools.once import Once
 from proxy.tools.semantic import Semantic, UniversalEncoder, has_semantic, load_universal
+from proxy.tools.tokens import keep_vocabulary
 from proxy.triage.tally import TriageTally
 from proxy.upstream.transport import Transport
 from proxy.ways import make_ways
@@ -170,6 +171,7 @@ async def live(
                 parts.ring.watch(refresh),
                 *((parts.shared.limiter.watch(),) if parts.shared else ()),
                 *((parts.bank.watch(),) if parts.bank else ()),
+                *((asyncio.to_thread(keep_vocabulary),) if parts.bank else ()),
                 *(begin() for begin in further),
             )
         ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from proxy.tools import vocabulary
-from proxy.tools.vocabulary import NO_VOCABULARY, write_texts
+from proxy.tools.vocabulary import NO_VOCABULARY, STAY, write_texts
 
 ANSWER_SECONDS = 10.0
 """A busy machine may take seconds to load the vocabulary; what takes longer than this is stuck."""
@@ -53,6 +53,13 @@ class Counter:
                 return None
             counts.extend(found)
         return counts
+
+    def keep(self) -> None:
+        """From now on do not let it end when it is idle."""
+        with self._lock:
+            if STAY not in self._command:
+                self._command.append(STAY)
+                self._stop()
 
     def close(self) -> None:
         """End the process, if it runs."""

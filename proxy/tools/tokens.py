@@ -33,6 +33,12 @@ def count_all(texts: Sequence[str]) -> list[int]:
     return counts if counts is not None else [estimate_tokens(len(text)) for text in texts]
 
 
+def keep_vocabulary() -> None:
+    """Load it now and keep it, for those who count a short text on the event loop."""
+    _counter().keep()
+    count_tokens("")
+
+
 def estimate_tokens(chars: int) -> int:
     """Estimate the tokens of `chars` characters of schema, rounded up."""
     return -int(-chars // CHARS_PER_TOKEN)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import tiktoken
 
 IDLE_SECONDS = 60.0
+STAY = "--stay"
+"""The argument that keeps the process until its questions end, however long they take to come."""
 NO_VOCABULARY = 0xFFFFFFFF
 
 
@@ -75,7 +77,8 @@ def _bundled() -> Path | None:
 def _serve() -> None:
     encoding = load_o200k()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while select.select([source], [], [], IDLE_SECONDS)[0] and answer(source, sink, encoding):
+    patience = None if STAY in sys.argv[1:] else IDLE_SECONDS
+    while select.select([source], [], [], patience)[0] and answer(source, sink, encoding):
         pass
 
 

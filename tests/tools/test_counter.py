@@ -110,3 +110,21 @@ def test_lack_of_a_vocabulary_is_said() -> None:
     """Without one there is no number, and no error either: it is estimated then."""
     code = "import sys; sys.stdin.buffer.read(4); sys.stdout.buffer.write(b'\\xff' * 4)"
     assert scripted(code).count(["hello"]) is None
+
+
+def test_process_that_is_kept_outlives_its_idleness() -> None:
+    """Whoever counts on the event loop cannot wait for a vocabulary again and again."""
+    echo = (
+        "import sys, time\n"
+        "while head := sys.stdin.buffer.read(8):\n"
+        "    sys.stdin.buffer.read(head[4])\n"
+        "    kept = '--stay' in sys.argv\n"
+        "    sys.stdout.buffer.write(bytes([1, 0, 0, 0, kept, 0, 0, 0]))\n"
+        "    sys.stdout.flush()\n"
+    )
+    counter = scripted(echo)
+    assert counter.count(["hello"]) == [0]
+    counter.keep()
+    counter.keep()
+    assert counter.count(["hello"]) == [1]
+    counter.close()
