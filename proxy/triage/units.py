@@ -181,8 +181,7 @@ class _Builder:
         if fact.calls:
             self._close()
             self._kind = "step"
-            self._take(facts, start, stop, link)
-            self._close(complete=_is_answered(facts, start, stop))
+            self._units.append(self._step(facts, start, stop, link))
             return
         if fact.role == "user":
             if self._kind != "head" or self._replied or not self._positions:
@@ -192,20 +191,28 @@ class _Builder:
             self._kind = "reply"
         self._replied = self._replied or fact.role != "user"
         self._odd = self._odd or fact.role not in ("user", "assistant")
-        self._take(facts, start, stop, link)
+        self._positions.append(start)
+        self._size += fact.size
+        self._marked = self._marked or fact.marked
+        self._link = link
 
     def finish(self) -> list[Unit]:
         """All units; the last one may still grow."""
         self._close(complete=self._replied)
         return self._units
 
-    def _take(self, facts: Sequence[Fact], start: int, stop: int, link: bytes) -> None:
-        for position in range(start, stop):
-            if facts[position].role != "system":
-                self._positions.append(position)
-                self._size += facts[position].size
-                self._marked = self._marked or facts[position].marked
-        self._link = link
+    def _step(self, facts: Sequence[Fact], start: int, stop: int, link: bytes) -> Unit:
+        held = facts[start:stop]
+        return Unit(
+            "step",
+            len(self._units) + 1,
+            self.turn,
+            tuple(range(start, stop)),
+            link,
+            sum(fact.size for fact in held),
+            _is_answered(held),
+            any(fact.marked for fact in held),
+        )
 
     def _close(self, *, complete: bool = True) -> None:
         if self._positions:
@@ -240,8 +247,10 @@ def _in_call_order(facts: Sequence[Fact], start: int, stop: int) -> list[Fact]:
     return [facts[start], *results]
 
 
-def _is_answered(facts: Sequence[Fact], start: int, stop: int) -> bool:
+def _is_answered(step: Sequence[Fact]) -> bool:
     """Whether each call has exactly one result and each result a call."""
-    answers = [facts[position].answers for position in range(start + 1, stop)]
-    calls = facts[start].calls
+    answers = [fact.answers for fact in step[1:]]
+    calls = step[0].calls
+    if len(calls) == len(answers) == 1:
+        return calls[0] == answers[0]
     return len(set(calls)) == len(calls) == len(answers) and set(answers) == set(calls)
