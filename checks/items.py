@@ -18,8 +18,8 @@ PAGE = Path("docs/edge-cases.md")
 HEAD = """\
 # Edge cases
 
-What deferral must survive, and the tests that hold it to that. Written by `make items` from
-`tests/edge_items.toml` and the tests' `item` markers.
+What deferral and memory must survive, and the tests that hold them to that. Written by
+`make items` from `tests/edge_items.toml` and the tests' `item` markers.
 """
 
 Items: TypeAlias = Mapping[str, str]

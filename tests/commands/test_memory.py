@@ -46,6 +46,7 @@ def test_what_is_no_memory(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.item("memory/user-id")
 def test_another_id(say: Say, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was remembered under an earlier id belongs to the new one; the same id is an error."""
     lines = tmp_path / "lines.jsonl"

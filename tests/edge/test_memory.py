@@ -250,6 +250,7 @@ def test_a_person_keeps_things_for_so_long(port: int) -> None:
         assert chosen.json()["retention_days"] == days
 
 
+@pytest.mark.item("memory/other-endpoints")
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/batches", "/v1/embeddings"])
 def test_other_endpoints_have_no_memory(port: int, path: str) -> None:
     """Responses, batches and the like pass through: nothing is judged, stored or put in."""

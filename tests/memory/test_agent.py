@@ -100,6 +100,7 @@ async def test_keys_are_ours(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.item("memory/unknown-key")
 async def test_forgetting_what_is_not_there(tmp_path: Path) -> None:
     """Nothing is invented: the model is told that there was no such memory."""
     done, _, writer = await run(tmp_path, "Forget my car.", answer(delete_memory("car")))

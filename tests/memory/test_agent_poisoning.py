@@ -176,6 +176,7 @@ HONEST: list[tuple[list[str], str]] = [
 ]
 
 
+@pytest.mark.item("memory/language")
 @pytest.mark.parametrize(("talk", "value"), HONEST)
 async def test_an_honest_request_is_stored(tmp_path: Path, talk: list[str], value: str) -> None:
     """Exactly what was asked is stored, in whatever language."""

@@ -18,6 +18,7 @@ PEOPLES = (
 )
 
 
+@pytest.mark.item("memory/titles")
 @pytest.mark.parametrize("text", OWN)
 def test_titles_and_tags(text: str) -> None:
     """Open WebUI's and LibreChat's own prompts are recognised."""

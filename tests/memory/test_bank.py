@@ -34,6 +34,7 @@ async def kinds(bank: Bank, *changes: Change) -> list[str]:
     return [outcome.kind for outcome in await change(bank, *changes)]
 
 
+@pytest.mark.item("memory/budget")
 async def test_a_full_memory_can_be_rewritten(bank: Bank) -> None:
     """What a key gives back counts: the largest memory can be updated at 100 %."""
     await change(bank, Store("a", "old", 100))
@@ -121,6 +122,7 @@ async def test_forgetting_everything_blots_out_the_log(bank: Bank) -> None:
     assert (await bank.undo(ALI, None)).kind == "missing"
 
 
+@pytest.mark.item("memory/tabs")
 async def test_parallel_writes_keep_the_budget(bank: Bank) -> None:
     """Twenty writers at once never get more in than there is room for."""
     await asyncio.gather(*(change(bank, Store(f"k{i}", "x", 30)) for i in range(20)))
@@ -172,6 +174,7 @@ async def test_what_waits_can_be_dropped(bank: Bank) -> None:
     assert (await bank.read(ALI)).memories == []
 
 
+@pytest.mark.item("memory/everything")
 async def test_everything_goes_on_the_second_word(bank: Bank) -> None:
     """A wish to forget everything waits for so long and no longer."""
     await change(bank, Store("a", "x", 1), Hold("*", None, "everything"))
@@ -181,6 +184,7 @@ async def test_everything_goes_on_the_second_word(bank: Bank) -> None:
     assert (await bank.read(ALI)).memories == []
 
 
+@pytest.mark.item("memory/user-id")
 async def test_another_id_of_the_same_person(bank: Bank) -> None:
     """Everything moves; of two values the newer one stays, and the old id has nothing left."""
     await change(bank, Store("city", "Rome", 1), Store("dog", "Rex", 1))
@@ -200,6 +204,7 @@ async def test_a_merge_that_is_too_much_changes_nothing(bank: Bank) -> None:
     assert [len((await bank.read(whose)).memories) for whose in (ALI, EVA)] == [1, 1]
 
 
+@pytest.mark.item("memory/clock")
 async def test_clocks_that_were_set(bank: Bank, store_url: str) -> None:
     """A claim from the future blocks nobody, and events keep their order by number."""
     assert await bank.claim(ALI, "chain", "r1")

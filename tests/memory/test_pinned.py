@@ -36,6 +36,7 @@ def test_the_root_of_a_conversation() -> None:
     assert root_of([]) == ""
 
 
+@pytest.mark.item("memory/clock")
 async def test_clocks_that_were_set() -> None:
     """A block from the future is as stale as one from long ago."""
     now = [10_000.0]

@@ -96,6 +96,7 @@ def test_projects_apart() -> None:
     assert who(Claim(OPEN, [], "ali", "mail"), scope="user+project") == Absent("no_project")
 
 
+@pytest.mark.item("memory/key-rotation")
 def test_a_new_key_of_a_tenant_is_the_same_tenant() -> None:
     """Rotating a gateway key orphans nobody's memories."""
     old, new = Caller(tenant="acme", key="k1"), Caller(tenant="acme", key="k2")

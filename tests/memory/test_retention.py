@@ -34,6 +34,7 @@ def test_the_shorter_time_counts() -> None:
     assert (shorter(None, None), shorter(3, None), shorter(3, 2)) == (None, 3, 2)
 
 
+@pytest.mark.item("memory/expired")
 async def test_the_operators_time(store_url: str) -> None:
     """Not shown at once, deleted with its events by the sweep; running conversations refresh."""
     database = Database(store_url)
@@ -51,6 +52,7 @@ async def test_the_operators_time(store_url: str) -> None:
     await bank.aclose()
 
 
+@pytest.mark.item("memory/expired")
 async def test_a_persons_own_time(store_url: str) -> None:
     """It takes hers and leaves everybody else's."""
     database = Database(store_url)

@@ -50,6 +50,7 @@ async def test_a_statement_runs_no_agent(tmp_path: Path) -> None:
         assert scene.writer.asked == []
 
 
+@pytest.mark.item("memory/tool-loop")
 async def test_once_per_message(tmp_path: Path) -> None:
     """The five steps of a tool loop and a retry run the agent once."""
     async with open_scene(tmp_path, answer(ROME), answer(ROME)) as scene:
@@ -73,6 +74,7 @@ async def test_once_per_message(tmp_path: Path) -> None:
         assert len(scene.writer.asked) == 1
 
 
+@pytest.mark.item("memory/edited")
 async def test_an_edited_message_is_a_new_one(tmp_path: Path) -> None:
     """Another wording in the same place is judged anew."""
     async with open_scene(tmp_path, answer(ROME), answer(ROME)) as scene:
@@ -114,6 +116,7 @@ async def test_a_conversation_keeps_its_prefix(tmp_path: Path) -> None:
         assert "diet" in await scene.values()
 
 
+@pytest.mark.item("memory/deleted")
 async def test_a_deletion_reaches_running_conversations(tmp_path: Path) -> None:
     """Privacy beats the cache: what was deleted is in no prompt from the next request on."""
     async with open_scene(tmp_path, answer(ROME), answer(delete_memory("city"))) as scene:

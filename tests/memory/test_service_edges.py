@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 ROME = set_memory("city", "The user lives in Rome.")
 
 
+@pytest.mark.item("memory/tabs")
 async def test_two_tabs_do_not_interleave(tmp_path: Path) -> None:
     """Two requests of one user at once are two memories, written one after the other."""
     dog = set_memory("dog", "The user's dog is Rex.")
@@ -34,6 +35,7 @@ async def test_two_tabs_do_not_interleave(tmp_path: Path) -> None:
         assert set(await scene.values()) == {"city", "dog"}
 
 
+@pytest.mark.item("memory/yes")
 async def test_yes_after_an_offer_has_its_antecedent(tmp_path: Path) -> None:
     """The agent reads what the yes answers: the offer and the user's own words before it."""
     async with open_scene(tmp_path, answer(ROME)) as scene:
@@ -49,12 +51,14 @@ async def test_yes_after_an_offer_has_its_antecedent(tmp_path: Path) -> None:
         assert await scene.values() == {"city": "The user lives in Rome."}
 
 
+@pytest.mark.item("memory/unknown-key")
 async def test_forgetting_what_was_never_known(tmp_path: Path) -> None:
     """Nothing happens, and no artifact claims otherwise."""
     async with open_scene(tmp_path, answer(delete_memory("car"))) as scene:
         assert b"usher" not in await read(await scene.say("forget my car"))
 
 
+@pytest.mark.item("memory/no-text")
 async def test_messages_without_text(tmp_path: Path) -> None:
     """A picture alone asks for nothing; text beside one is heard."""
     picture = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
@@ -69,6 +73,7 @@ async def test_messages_without_text(tmp_path: Path) -> None:
         assert "city" in await scene.values()
 
 
+@pytest.mark.item("memory/developer")
 async def test_developer_messages_take_the_block(tmp_path: Path) -> None:
     """A `developer` message is instructions like a system message."""
     async with open_scene(tmp_path) as scene:
@@ -80,6 +85,7 @@ async def test_developer_messages_take_the_block(tmp_path: Path) -> None:
         assert second == {"role": "user", "content": "Hi"}
 
 
+@pytest.mark.item("memory/group-chat")
 async def test_group_chats_have_no_memory(tmp_path: Path) -> None:
     """Where several people speak, nobody's memories are told to the others."""
     async with open_scene(tmp_path, answer(ROME)) as scene:
@@ -94,6 +100,7 @@ async def test_group_chats_have_no_memory(tmp_path: Path) -> None:
         assert "Rome" not in scene.upstream[0]["messages"][0]["content"]
 
 
+@pytest.mark.item("memory/echo")
 async def test_our_blocks_are_not_the_users_words(tmp_path: Path) -> None:
     """A client that sends our block back as text gives no evidence with it."""
     async with open_scene(tmp_path, answer(ROME), gate=lambda _: 1.0) as scene:
@@ -103,6 +110,7 @@ async def test_our_blocks_are_not_the_users_words(tmp_path: Path) -> None:
         assert await scene.values() == {}
 
 
+@pytest.mark.item("memory/unicode-keys")
 async def test_unicode_keys_become_plain_ones(tmp_path: Path) -> None:
     """A key in another script is refused instead of stored under something odd."""
     async with open_scene(tmp_path, answer(set_memory("城市", "Rome")), answer(ROME)) as scene:
@@ -111,6 +119,7 @@ async def test_unicode_keys_become_plain_ones(tmp_path: Path) -> None:
         assert list(await scene.values()) == ["city"]
 
 
+@pytest.mark.item("memory/budget")
 async def test_a_value_longer_than_the_budget(tmp_path: Path) -> None:
     """The artifact is an error with what would fit."""
     async with open_scene(tmp_path, answer(ROME), token_limit=3) as scene:
@@ -186,6 +195,7 @@ async def test_read_only_and_write_only(tmp_path: Path) -> None:
         assert "vegan" not in str(scene.upstream[-1])
 
 
+@pytest.mark.item("memory/declined")
 async def test_what_is_not_to_be_remembered(tmp_path: Path) -> None:
     """Nobody judges and nothing runs; the model is told to leave it, now and later on."""
     async with open_scene(tmp_path, answer(ROME)) as scene:
@@ -201,6 +211,7 @@ async def test_what_is_not_to_be_remembered(tmp_path: Path) -> None:
             assert "Do not offer to remember it" in str(body["messages"][0]["content"])
 
 
+@pytest.mark.item("memory/everything")
 async def test_everything_is_forgotten_in_two_steps(tmp_path: Path) -> None:
     """The model is told to ask; the yes is a message of its own, and leaves nothing."""
     wipe = answer(("forget_everything", {}))
@@ -244,6 +255,7 @@ async def test_a_project_has_its_own(tmp_path: Path) -> None:
         assert header(await scene.say("hi")) == "off;reason=no_project"
 
 
+@pytest.mark.item("memory/same-words")
 async def test_the_same_words_in_another_conversation(tmp_path: Path) -> None:
     """Where conversations have ids, a second one that begins alike is no repeat of the first."""
     async with open_scene(tmp_path, answer(ROME), answer(ROME)) as scene:

@@ -79,6 +79,7 @@ def _failed() -> Prepared:
     return reply
 
 
+@pytest.mark.item("memory/disk-full")
 async def test_the_disk_is_full(tmp_path: Path) -> None:
     """A store that cannot write costs the memory, not the reply, and leaves nothing behind."""
     async with open_scene(tmp_path, answer(ROME)) as scene:
@@ -148,6 +149,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.item("memory/killed")
 async def test_killed_between_gate_and_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,6 +161,7 @@ async def test_one_request_asks_everything(tmp_path: Path) -> None:
         assert row.detail["purpose"] == "turn"
 
 
+@pytest.mark.item("memory/tool-loop")
 async def test_a_tool_loop_and_a_retry_ask_nothing(tmp_path: Path) -> None:
     """Once per user message: neither the loop's steps nor the same request again are judged."""
     town = Town()
@@ -174,6 +175,7 @@ async def test_a_tool_loop_and_a_retry_ask_nothing(tmp_path: Path) -> None:
         assert (len(town.asked), town.written) == (1, 1)
 
 
+@pytest.mark.item("memory/one-key")
 async def test_what_is_stored_is_offered_as_keys(tmp_path: Path) -> None:
     """The next message is asked about with the keys that are there, and the agent gets the hint."""
     town = Town()

@@ -6,6 +6,7 @@ from proxy.memory.evidence import Heard
 from proxy.memory.wishes import declines, means_everything
 
 
+@pytest.mark.item("memory/declined")
 @pytest.mark.parametrize(
     "text",
     [
