@@ -1,21 +1,22 @@
 """Tool documents go in once; for every query the words they share with it decide."""
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import pairwise
+from types import MappingProxyType
+
+import msgspec
 
 from proxy.tools.document import Document, Fields, read_fields
 from proxy.tools.group import local_name
-from proxy.tools.postings import Posting, find_acronyms, find_rarity, post_names, post_terms
+from proxy.tools.postings import find_acronyms, find_rarity, post_names, post_terms
 from proxy.tools.query import Terms, Vocabulary, read_query
 from proxy.tools.score import Hit, Scores, select
 from proxy.tools.signals import Signals
+from proxy.tools.tally import Places, Share, Tally
 from proxy.tools.text import sentences, share_unspaced, squash
 from proxy.tools.verbs import find_verb
 
-LEADING = 0.45
-"""Documents of at least this share of the best score are compared more closely."""
 EFFORT, SENTENCE_EFFORT, FEW = 2_500, 600, 50
 """Occurrences added up for a query, for a sentence; beyond them words only rank the leaders.
 
@@ -23,8 +24,15 @@ The next rarest word is always taken while there are no more than a few occurren
 """
 
 
-Late = list[tuple[Posting, float]]
-"""Postings of words too common to score every document by, and what one occurrence is worth."""
+_NOWHERE: Places = MappingProxyType({})
+
+
+class _Work(msgspec.Struct, frozen=True):
+    """A query as it is added up; `late` words only rank the leaders, by what each is worth."""
+
+    terms: Terms
+    tally: Tally
+    late: Sequence[tuple[Places, float]]
 
 
 class LexicalIndex:
@@ -59,99 +67,90 @@ class LexicalIndex:
         values, _, coverage = self._score(query)
         return Scores(values, coverage)
 
-    def _score(self, query: str) -> tuple[list[float], Collection[int], float]:
+    def _score(self, query: str) -> tuple[list[float], set[int], float]:
         """Score a query by the whole text, its best sentence, and a name it spells out."""
-        terms = read_query(query, self.vocabulary, self._signals)
-        values, leaders = self._add_up(terms, EFFORT)
+        work = self._plan(query, EFFORT)
+        values, leaders = self._add_up(work)
         best = self._best_sentences(query)
         if best:
             top = max(map(values.__getitem__, leaders), default=0.0)
-            leaders = {*leaders, *best}
+            leaders |= best.keys()
             for position, share in best.items():
                 values[position] += top * share
         for position in self._exact.get(squash(query), ()) if len(query) <= 100 else ():
             values[position] += 2 * max(values, default=0.0) + 1.0
-            leaders = {*leaders, position}
-        return values, leaders, terms.coverage
+            leaders.add(position)
+        return values, leaders, work.terms.coverage
 
     def _best_sentences(self, query: str) -> dict[int, float]:
         """The leaders of each sentence, so that a long message hides none of its requests."""
         best: dict[int, float] = {}
         for part in sentences(query, self._signals.sentences):
-            values, leaders = self._add_up(
-                read_query(part, self.vocabulary, self._signals), SENTENCE_EFFORT
-            )
+            values, leaders = self._add_up(self._plan(part, SENTENCE_EFFORT))
             top = max(map(values.__getitem__, leaders), default=0.0)
             for position in leaders:
-                best[position] = max(best.get(position, 0.0), values[position] / top)
+                share = values[position] / top
+                if share > best.get(position, 0.0):
+                    best[position] = share
         return best
 
-    def _add_up(self, terms: Terms, effort: int) -> tuple[list[float], set[int]]:
-        """Score by rare terms first; words beyond the effort only rank the leaders."""
-        values = [0.0] * len(self.documents)
-        touched: list[int] = []
-        late: Late = []
-        cover: dict[int, float] = {}
-        for term, weight in self._look_up(terms):
-            posting = self._postings[term]
-            worth = weight * posting.rarity
-            if len(touched) > FEW and len(touched) + len(posting.positions) > effort:
-                late.append((posting, worth))
-                continue
-            touched += posting.positions
-            for position, share in zip(posting.positions, posting.weights, strict=True):
-                values[position] += worth * share
-            share_of_name = min(weight, 1.0)
-            for position, share in self._names.get(term, ()):
-                cover[position] = cover.get(position, 0.0) + share * share_of_name
-        for position, share in cover.items():
-            values[position] *= 1.0 + self._signals.name_cover * share
-        touched += self._add_acronyms(values, terms)
-        floor = LEADING * max(map(values.__getitem__, touched), default=0.0)
-        leaders = {position for position in touched if values[position] > floor}
+    def _add_up(self, work: _Work) -> tuple[list[float], set[int]]:
+        """All scores; the leaders were compared closely: common words, word order, verbs."""
+        values = work.tally.add_up(len(self.documents))
+        leaders = work.tally.find_leaders(values)
+        for weights, worth in work.late:
+            for position in weights.keys() & leaders:
+                values[position] += worth * weights[position]
+        pairs, verb = work.terms.pairs, work.terms.verb
         for position in leaders:
-            values[position] = self._refine(values[position], position, terms, late)
+            own = self._pairs[position] or self._find_pairs(position)
+            if not own.isdisjoint(pairs):
+                values[position] += self._worth_of_pairs(own & pairs)
+            kind = self._verbs[position]
+            if verb is not None and kind is not None:
+                values[position] *= 1.0 + self._signals.verb * (1 if kind == verb else -1)
         return values, leaders
 
-    def _look_up(self, terms: Terms) -> list[tuple[str, float]]:
-        """The terms that the catalogue knows, rarest first."""
-        known = [(term, weight) for term, weight in terms.weights.items() if term in self._postings]
-        known.sort(key=lambda item: len(self._postings[item[0]].positions))
-        return known
+    def _plan(self, query: str, effort: int) -> _Work:
+        """Read a query; its rarest terms score documents, as many as the effort allows."""
+        terms = read_query(query, self.vocabulary, self._signals)
+        known = [
+            (len(self._postings[term].weights), place, term, weight)
+            for place, (term, weight) in enumerate(terms.weights.items())
+            if term in self._postings
+        ]
+        early: list[Share] = []
+        late: list[tuple[Places, float]] = []
+        count = 0
+        for size, _, term, weight in sorted(known):
+            posting = self._postings[term]
+            worth = weight * posting.rarity
+            if count > FEW and count + size > effort:
+                late.append((posting.weights, worth))
+                continue
+            count += size
+            names = self._names.get(term, _NOWHERE)
+            early.append(Share(posting, worth, names, min(weight, 1.0)))
+        tally = Tally(early, self._find_gains(terms), self._signals.name_cover)
+        return _Work(terms, tally, late)
 
-    def _refine(self, value: float, position: int, terms: Terms, late: Late) -> float:
-        """Compare a leader more closely: common words, word order, the verb of the request."""
-        for posting, worth in late:
-            at = bisect_left(posting.positions, position)
-            if at < len(posting.positions) and posting.positions[at] == position:
-                value += worth * posting.weights[at]
-        for pair in terms.pairs & self._pairs_of(position):
-            value += self._signals.pair * sum(
-                self.vocabulary.rarity.get(term, 0.0) for term in pair
-            )
-        own = self._verbs[position]
-        if terms.verb is None or own is None:
-            return value
-        return value * (1.0 + self._signals.verb * (1 if own == terms.verb else -1))
+    def _find_gains(self, terms: Terms) -> list[Places]:
+        """What documents gain whose initials the query says."""
+        acronyms = (self._acronyms[t] for t in terms.weights if t in self._acronyms)
+        worth, size = self._signals.acronym, len(self.documents)
+        return [dict.fromkeys(own, worth * find_rarity(len(own), size)) for own in acronyms]
 
-    def _pairs_of(self, position: int) -> frozenset[tuple[str, str]]:
+    def _worth_of_pairs(self, pairs: Collection[tuple[str, str]]) -> float:
+        rarity = self.vocabulary.rarity
+        gains = [sum(rarity.get(term, 0.0) for term in pair) for pair in sorted(pairs)]
+        return self._signals.pair * sum(gains)
+
+    def _find_pairs(self, position: int) -> frozenset[tuple[str, str]]:
         """Neighbouring terms of a name and of a description; remembered once needed."""
-        known = self._pairs[position]
-        if known is None:
-            own = self._fields[position]
-            texts = own.name, own.description
-            known = frozenset(p for text in texts for p in pairwise(text))
-            self._pairs[position] = known
-        return known
-
-    def _add_acronyms(self, values: list[float], terms: Terms) -> list[int]:
-        touched: list[int] = []
-        for term in terms.weights.keys() & self._acronyms.keys():
-            positions = self._acronyms[term]
-            for position in positions:
-                values[position] += self._signals.acronym * find_rarity(len(positions), len(values))
-            touched += positions
-        return touched
+        own = self._fields[position]
+        pairs = frozenset(pair for text in (own.name, own.description) for pair in pairwise(text))
+        self._pairs[position] = pairs
+        return pairs
 
 
 def _exact_names(documents: Sequence[Document]) -> dict[str, list[int]]:

@@ -17,14 +17,13 @@ _TITLE = re.compile(r"(?:[A-Z][a-z]+[ -]){1,4}[A-Z][a-z]+")
 
 
 class Posting:
-    """Where a term occurs and how much; and how rare it is."""
+    """Where a term occurs and how much; how rare it is; the largest of its weights."""
 
-    __slots__ = ("positions", "rarity", "weights")
+    __slots__ = ("most", "rarity", "weights")
 
     def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.weights: list[float] = []
-        self.rarity = 0.0
+        self.weights: dict[int, float] = {}
+        self.rarity = self.most = 0.0
 
 
 def find_rarity(count: int, size: int) -> float:
@@ -49,11 +48,10 @@ def post_terms(fields: Sequence[Fields]) -> dict[str, Posting]:
             for term, count in Counter(column[position]).items():
                 frequency[term] = frequency.get(term, 0.0) + count * share
         for term, tf in frequency.items():
-            posting = postings[term]
-            posting.positions.append(position)
-            posting.weights.append(tf * (K1 + 1) / (tf + K1))
+            postings[term].weights[position] = tf * (K1 + 1) / (tf + K1)
     for posting in postings.values():
-        posting.rarity = find_rarity(len(posting.positions), len(fields))
+        posting.rarity = find_rarity(len(posting.weights), len(fields))
+        posting.most = max(posting.weights.values())
     return dict(postings)
 
 
@@ -65,14 +63,14 @@ def _norms(column: Sequence[tuple[str, ...]], weight: float) -> list[float]:
 
 def post_names(
     fields: Sequence[Fields], postings: Mapping[str, Posting]
-) -> dict[str, list[tuple[int, float]]]:
+) -> dict[str, dict[int, float]]:
     """For every term of a name: the share of that name's rarity it stands for."""
-    names = defaultdict[str, list[tuple[int, float]]](list)
+    names = defaultdict[str, dict[int, float]](dict)
     for position, own in enumerate(fields):
         parts = dict.fromkeys(own.name)
         total = sum(postings[term].rarity for term in parts)
         for term in parts if total else ():
-            names[term].append((position, postings[term].rarity / total))
+            names[term][position] = postings[term].rarity / total
     return dict(names)
 
 

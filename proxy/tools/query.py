@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 from proxy.tools.glossary import (
     FIRST_UNSPACED,
@@ -24,11 +25,18 @@ _WEAK_WORDS = """
     list retrieve access related relevant based
 """
 WEAK_TERMS = frozenset(stem(word) for word in _WEAK_WORDS.split())
+DULL_TERMS = WEAK_TERMS | KINDS.keys()
+"""Words that count less than their rarity."""
 FADE = tuple(math.exp(-at / 4.0) for at in range(24))
 """How fast the extra weight of early words fades."""
 MIN_SPLIT, MIN_TYPO = 6, 5
 MAX_TERMS = 400
 """Of an endless query this many words are read."""
+MENDED = 4_096
+"""Words that a catalogue lacks and remembers how to read."""
+
+Mending = tuple[Literal["plural", "split", "guessed"], tuple[str, ...]]
+"""How a word was mended, and the words of the catalogue that it may mean."""
 
 
 class Vocabulary:
@@ -41,6 +49,7 @@ class Vocabulary:
         self.rarity = rarity
         self.unknown = unknown
         self.unspaced = unspaced
+        self._mended: dict[str, Mending] = {}
 
     @cached_property
     def _halves(self) -> dict[str, list[str]]:
@@ -51,6 +60,26 @@ class Vocabulary:
                 halves[f"{word[:3]}{len(word)}"].append(word)
                 halves[f"{len(word)}{word[-3:]}"].append(word)
         return dict(halves)
+
+    def mend(self, term: str) -> "Mending":
+        """How else to read a term that the catalogue lacks; remembered, as messages repeat."""
+        found = self._mended.get(term)
+        if found is None:
+            found = self._find_mending(term)
+            if len(self._mended) >= MENDED:
+                self._mended.clear()
+            self._mended[term] = found
+        return found
+
+    def _find_mending(self, term: str) -> "Mending":
+        if term.removesuffix("s") in self.rarity:
+            return "plural", (term[:-1],)
+        for at in range(3, len(term) - 1) if len(term) >= MIN_SPLIT and term.isascii() else ():
+            halves = stem(term[:at]), stem(term[at:])
+            if all(half in self.rarity for half in halves):
+                return "split", halves
+        guess = self.guess(term) if len(term) >= MIN_TYPO else None
+        return "guessed", (guess,) if guess else ()
 
     def guess(self, word: str) -> str | None:
         """The first known word one edit away, if any."""
@@ -82,14 +111,17 @@ def read_query(text: str, vocabulary: Vocabulary, signals: Signals) -> Terms:
         text = translate_unspaced(text)
     spelled = words(text)[:MAX_TERMS]
     sequence = _choose(spelled, vocabulary)
-    if signals.glossary and (is_foreign(text) or not any(t in vocabulary.rarity for t in sequence)):
+    if signals.glossary and (is_foreign(text) or vocabulary.rarity.keys().isdisjoint(sequence)):
         sequence = _translate(sequence, vocabulary)
     weights: dict[str, float] = {}
     for term in sequence:
-        if term not in weights:
-            weights[term] = _weigh(term, len(weights), signals)
-            if elsewhere and term[0] >= FIRST_UNSPACED:
-                weights[term] *= signals.glossary
+        if term in weights:
+            continue
+        place = len(weights)
+        weight = 1.0 + signals.early * FADE[place] if place < len(FADE) else 1.0
+        weights[term] = weight * _discount(term, signals) if term in DULL_TERMS else weight
+        if elsewhere and term[0] >= FIRST_UNSPACED:
+            weights[term] *= signals.glossary
     coverage = _coverage(sequence, weights, vocabulary)
     for term, weight in _respell(spelled, weights, vocabulary, signals):
         weights[term] = max(weights.get(term, 0.0), weight)
@@ -105,11 +137,9 @@ def _translate(sequence: Sequence[str], vocabulary: Vocabulary) -> list[str]:
     return translated
 
 
-def _weigh(term: str, place: int, signals: Signals) -> float:
-    weight = 1.0 + signals.early * FADE[place] if place < len(FADE) else 1.0
-    if term in WEAK_TERMS:
-        weight *= signals.weak
-    return weight * signals.verb_word if term in KINDS else weight
+def _discount(term: str, signals: Signals) -> float:
+    discount = signals.weak if term in WEAK_TERMS else 1.0
+    return discount * signals.verb_word if term in KINDS else discount
 
 
 def _choose(spelled: Sequence[Word], vocabulary: Vocabulary) -> list[str]:
@@ -126,12 +156,15 @@ def _choose(spelled: Sequence[Word], vocabulary: Vocabulary) -> list[str]:
 def _coverage(
     sequence: Sequence[str], weights: Mapping[str, float], vocabulary: Vocabulary
 ) -> float:
+    rarity, unknown = vocabulary.rarity, vocabulary.unknown
     known = total = 0.0
     for term in sequence:
-        rarity = vocabulary.rarity.get(term)
-        if rarity is not None:
-            known += weights[term] * rarity
-        total += weights[term] * (vocabulary.unknown if rarity is None else rarity)
+        if term in rarity:
+            worth = weights[term] * rarity[term]
+            known += worth
+            total += worth
+        else:
+            total += weights[term] * unknown
     return known / total if total else 0.0
 
 
@@ -142,25 +175,16 @@ def _respell(
     signals: Signals,
 ) -> list[tuple[str, float]]:
     """Other spellings that the catalogue knows: joined, split or corrected."""
-    found: list[tuple[str, float]] = []
-    for (left, _), (right, _) in pairwise(spelled):
-        if left + right in vocabulary.rarity:
-            found.append((left + right, signals.joined))
+    rarity = vocabulary.rarity
+    wholes = [whole for whole, _ in spelled]
+    joined = [left + right for left, right in pairwise(wholes)]
+    found = [(term, signals.joined) for term in joined if term in rarity]
+    worth = {"plural": 1.0, "split": signals.split, "guessed": signals.guessed}
     for term in weights:
-        if term not in vocabulary.rarity:
-            found += _mend(term, vocabulary, signals)
+        if term not in rarity:
+            manner, others = vocabulary.mend(term)
+            found += [(other, worth[manner]) for other in others]
     return found
-
-
-def _mend(term: str, vocabulary: Vocabulary, signals: Signals) -> list[tuple[str, float]]:
-    if term.removesuffix("s") in vocabulary.rarity:
-        return [(term[:-1], 1.0)]
-    for at in range(3, len(term) - 1) if len(term) >= MIN_SPLIT and term.isascii() else ():
-        halves = stem(term[:at]), stem(term[at:])
-        if all(half in vocabulary.rarity for half in halves):
-            return [(half, signals.split) for half in halves]
-    guess = vocabulary.guess(term) if len(term) >= MIN_TYPO else None
-    return [(guess, signals.guessed)] if guess else []
 
 
 def _one_edit(left: str, right: str) -> bool:

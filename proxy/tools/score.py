@@ -49,7 +49,7 @@ def select(
 def _best(values: Sequence[float], count: int, leaders: Collection[int]) -> list[int]:
     """Positions of the highest positive values, best first."""
     if len(leaders) >= count:
-        return sorted(leaders, key=lambda at: (-values[at], at))[:count]
+        return sorted(sorted(leaders), key=values.__getitem__, reverse=True)[:count]
     floor = max(values, default=0.0) / 8
     candidates = [at for at, value in enumerate(values) if value > floor]
     if len(candidates) < count:
