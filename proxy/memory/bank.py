@@ -58,6 +58,7 @@ class Bank:
         """
         with suppress(Unavailable):
             await self.sweep()
+            await self.read(Principal("", ""))  # nobody's: the first turn's statements are made now
 
     async def watch(self) -> None:
         """Let go, every hour, what is older than it may be."""
