@@ -1,9 +1,10 @@
 """Queries whose search ended in a call come in; a ranking that remembers them goes out."""
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from proxy.tools.document import Document
 from proxy.tools.query import WEAK_TERMS
@@ -18,7 +19,7 @@ LEAST = 0.5
 """A question must share this much with a lesson, as the cosine of their sets of words."""
 MOST, DOUBT = 0.95, 0.25
 """The highest share of the best score that a lesson gives, and the doubt left by one call."""
-ENTRY_BYTES, TERM_BYTES = 400, 60
+ENTRY_BYTES, TERM_BYTES = 400, 160
 
 Recall = Callable[[str], Mapping[str, float]]
 """From a question to the tools that questions like it ended in, each from 0 to 1."""
@@ -27,10 +28,30 @@ _Key = tuple[frozenset[str], str]
 
 @dataclass(slots=True)
 class _Notes:
-    """One tenant's lessons, the oldest first: (weight, clock when it was last confirmed)."""
+    """One tenant's lessons, the oldest first: (weight, clock when it was last confirmed).
+
+    `by_term` has the lessons that a word stands in, so that a question looks at few of them.
+    """
 
     clock: int = 0
     uses: OrderedDict[_Key, tuple[float, int]] = field(default_factory=OrderedDict)
+    by_term: dict[str, dict[_Key, None]] = field(default_factory=dict)
+
+    def enter(self, key: _Key) -> None:
+        for term in key[0]:
+            self.by_term.setdefault(term, {})[key] = None
+
+    def leave(self, key: _Key) -> None:
+        for term in key[0]:
+            keys = self.by_term[term]
+            del keys[key]
+            if not keys:
+                del self.by_term[term]
+
+    def count_shared(self, asked: Collection[str]) -> Counter[_Key]:
+        """How many of the words asked for each lesson has; the rest has none."""
+        known = self.by_term
+        return Counter(chain.from_iterable(known[term] for term in asked if term in known))
 
     def weigh(self, weight: float, at: int) -> float:
         return weight * math.exp2((at - self.clock) / HALF_LIFE)
@@ -60,6 +81,7 @@ class Lessons:
             weight = 1.0 + notes.weigh(*notes.uses.pop(key))
         else:
             weight = 1.0
+            notes.enter(key)
             self.bytes += _size(key)
         notes.uses[key] = weight, notes.clock
         if len(notes.uses) > PER_TENANT:
@@ -74,12 +96,13 @@ class Lessons:
             return {}
         asked = _strong_terms(query)
         found: dict[str, float] = {}
-        for (own, tool), use in notes.uses.items():
-            if own.isdisjoint(asked):
-                continue
-            likeness = len(own & asked) / math.sqrt(len(own) * len(asked))
+        least = LEAST * LEAST * len(asked)  # a lesson has at least the words that it shares
+        alike = [one for one in notes.count_shared(asked).items() if one[1] >= least]
+        for key, shared in alike:
+            own, tool = key
+            likeness = shared / math.sqrt(len(own) * len(asked))
             if likeness >= LEAST:
-                share = MOST * likeness * (1.0 - DOUBT ** notes.weigh(*use))
+                share = MOST * likeness * (1.0 - DOUBT ** notes.weigh(*notes.uses[key]))
                 found[tool] = max(share, found.get(tool, 0.0))
         return found
 
@@ -91,6 +114,7 @@ class Lessons:
 
     def _drop(self, notes: _Notes) -> None:
         key, _ = notes.uses.popitem(last=False)
+        notes.leave(key)
         self.bytes -= _size(key)
 
 

@@ -145,3 +145,13 @@ def test_a_lesson_ends_a_silence() -> None:
     assert predict(_learned(lessons, Far()), cue, Prediction(), {}).names == ()
     lessons.learn("a", "overdue invoices", "run_query")
     assert "run_query" in predict(_learned(lessons, Far()), cue, Prediction(), {}).names
+
+
+def test_forgotten_lessons_leave_no_words_behind() -> None:
+    """What pushed a lesson out is found, the lesson itself is not, whatever words they share."""
+    lessons = Lessons()
+    lessons.learn("a", "overdue invoices", "run_query")
+    for number in range(PER_TENANT):
+        lessons.learn("a", f"overdue topic{number}", f"tool{number}")
+    assert "run_query" not in lessons.recall("a", "overdue invoices")
+    assert lessons.recall("a", "overdue topic7").keys() >= {"tool7"}
