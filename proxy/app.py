@@ -22,6 +22,7 @@ from proxy.edge.exchange import Edge
 from proxy.edge.explain import explain_routes
 from proxy.edge.lookup import lookup_routes
 from proxy.edge.memory import memory_routes
+from proxy.edge.page import page_routes
 from proxy.edge.passthrough import Forward
 from proxy.edge.routes import Application, Extras, build_routes
 from proxy.edge.triage import triage_routes
@@ -193,6 +194,7 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
         *explain_routes(edge, turn.explain),
         *lookup_routes(edge, shelf),
         *triage_routes(edge, triage.explain),
+        *(page_routes(edge, remembered, settings) if remembered else ()),
         *(memory_routes(edge, remembered, settings) if remembered else ()),
         *decision_routes(edge, judges, forward, settings.classification.serve_timeout_ms / 1000),
     ]

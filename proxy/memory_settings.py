@@ -82,6 +82,11 @@ class Memory(JudgeSection):
     retention_days: float | None = Field(
         None, gt=0, description="Memories that nobody changed for so long go; unset: they stay."
     )
+    page_secret: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="Signs links to a page where users see and delete their memories; unset: none.",
+    )
     queue: int = Field(256, ge=1, description="Most runs under way; more are given up.")
     join_ms: int = Field(
         150, ge=0, description="Longest wait for a memory's result after the answer's end."
