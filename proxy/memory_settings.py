@@ -67,6 +67,9 @@ class Memory(JudgeSection):
     scope: Literal["user", "user+app", "user+project"] = Field(
         "user", description="What one set is: a user's memories, or theirs in one app or project."
     )
+    read_user: bool = Field(
+        False, description="Beside those of an app or project, read what the user has outside any."
+    )
     valid_keys: dict[str, str | None] = Field(
         default_factory=dict, description="Allowed keys, each with what it is for; empty: any key."
     )

@@ -1,7 +1,7 @@
 """The values that go between the memory agent, the store and whoever is told about it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from proxy.wire import JSONObject
@@ -152,6 +152,13 @@ class Snapshot:
 
     person: Person
     memories: Sequence[Memory]
+
+    def over(self, wider: "Snapshot") -> "Snapshot":
+        """This one with what a wider one has beside it; a key of both has this one's value."""
+        found = {memory.key: memory for memory in (*wider.memories, *self.memories)}
+        wipes = self.person.wipes + wider.person.wipes
+        person = replace(self.person, wipes=wipes)
+        return Snapshot(person, [found[key] for key in sorted(found)])
 
     @property
     def tokens(self) -> int:

@@ -6,7 +6,7 @@ goes wrong here becomes a reason in a header.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -158,7 +158,7 @@ class MemoryService:
             return whose.reason
         try:
             async with asyncio.timeout(STORE_SECONDS):
-                snapshot = await self._parts.bank.read(whose)
+                snapshot = await self._recall(whose)
         except (Unavailable, TimeoutError):
             return "unavailable"
         if not snapshot.person.enabled:
@@ -173,6 +173,13 @@ class MemoryService:
         session.owe(self.recent.collect(whose))
         await self._inject(scene, session, await self._judge(scene, session))
         return None
+
+    async def _recall(self, whose: Principal) -> Snapshot:
+        """What is remembered, with what the user has outside any app or project if wanted."""
+        own = await self._parts.bank.read(whose)
+        if not whose.scope or not self._settings.read_user:
+            return own
+        return own.over(await self._parts.bank.read(replace(whose, scope="")))
 
     def _may(self, brought: Brought, what: str) -> bool:
         """Whether both the operator and the request allow reading, or writing."""

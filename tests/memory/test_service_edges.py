@@ -264,3 +264,21 @@ async def test_the_same_words_in_another_conversation(tmp_path: Path) -> None:
             await read(await scene.say("Remember that I live in Rome.", headers=named))
         await scene.settled()
         assert len(scene.writer.asked) == 2
+
+
+async def test_a_project_reads_what_the_user_has_outside_any(tmp_path: Path) -> None:
+    """Where that is wanted: its own value wins, a deletion out there is seen, no write happens."""
+    project = [(b"x-usher-project", b"usher")]
+    async with open_scene(tmp_path, answer(ROME), scope="user+project", read_user=True) as scene:
+        wide = [Store("city", "Oslo", 1), Store("dog", "Rex", 1)]
+        await scene.bank.change(ALI, wide, Origin())
+        await read(await scene.say("Remember that I live in Rome.", headers=project))
+        await read(await scene.say("hello", headers=project))
+        block = str(scene.upstream[-1]["messages"][0])
+        assert "Rome" in block
+        assert "Rex" in block
+        assert "Oslo" not in block
+        assert await scene.values() == {"city": "Oslo", "dog": "Rex"}
+        await scene.bank.forget(ALI, Origin())
+        await read(await scene.say("hello", headers=project))
+        assert "Rex" not in str(scene.upstream[-1])

@@ -271,3 +271,27 @@ async def test_users_share_no_judgment(tmp_path: Path) -> None:
         await rig.gateway.settle(5)
         rows = [r for r in rig.rows if r.context == "classification"]
         assert {row.user for row in rows} == {"ali", "eve"}
+
+
+async def test_tools_that_were_judged_before_are_not_asked_about_again(tmp_path: Path) -> None:
+    """A message that came without memory first is only asked about memory when it comes with it."""
+    town = Town()
+    async with open_rig(tmp_path, town) as rig:
+        body = orjson.dumps(request({"role": "user", "content": ASKED}))
+        off = [("x-usher-user-id", "ali"), ("x-usher-memory", "off")]
+        await ask(rig.gateway.app, "POST", CHAT, body, off)
+        await rig.say(ASKED)
+        assert await rig.stored() == {"home": "I live in Rome."}
+        assert town.questions == [TOOLS, MEMORY]
+        assert town.tools == ["tool_search", "mail_delete"]
+
+
+async def test_the_metrics_count_one_judgment(tmp_path: Path) -> None:
+    """A fused request is one call of classification, beside the turn's and the agent's."""
+    async with open_rig(tmp_path, Town()) as rig:
+        await rig.say(ASKED)
+        await rig.stored()
+        told = (await ask(rig.gateway.app, "GET", "/metrics")).body.decode()
+        counted = [line for line in told.splitlines() if 'context="classification"' in line]
+        calls = [line for line in counted if line.startswith("usher_calls_total")]
+        assert [line.rpartition(" ")[2] for line in calls] == ["1.0"]
