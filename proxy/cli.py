@@ -105,11 +105,16 @@ def check(config: Config = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def demo(as_json: AsJson = False) -> None:
+def demo(
+    as_json: AsJson = False,
+    catalogue: Annotated[
+        Path | None, typer.Option(help="A file of tools, instead of the larger catalogue.")
+    ] = None,
+) -> None:
     """Show the main job in one picture, offline."""
     from proxy.demo import command
 
-    raise typer.Exit(command.run(as_json=as_json))
+    raise typer.Exit(command.run(as_json=as_json, catalogue=catalogue))
 
 
 @app.command()

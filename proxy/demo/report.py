@@ -1,5 +1,6 @@
 """Both runs of the demo come in; the comparison as JSON goes out."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,9 @@ from proxy.demo.play import Played, Sent
 from proxy.demo.scenario import Prompt
 from proxy.upstream.standin.request import read_listing
 from proxy.wire import JSON, JSONObject
+
+_COUNTED = re.compile(r"^(\S+) \((\d+) tools\)$", re.MULTILINE)
+"""A line of the listing for a group of which only the size fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,9 @@ def compare(prompts: Sequence[Prompt], names: Sequence[str], off: Run, on: Run) 
 
 def succeeded(report: JSONObject) -> bool:
     """Whether the demo showed what it is meant to show."""
+    larger = report.get("larger")
+    if larger is not None and not succeeded(larger):
+        return False
     costs = report.get("costs") or {}
     bills = [costs[name] for name in ("off", "append", "frozen") if name in costs]
     right = all(turn["right_tool"] for turn in report["turns"])
@@ -65,8 +72,14 @@ def _largest(sent: Sequence[Sent]) -> Sent:
 
 
 def _lists_all(sent: Sent, names: Sequence[str]) -> bool:
-    """Whether each tool is there as a whole or by name."""
-    return set(names) <= {*sent.names, *read_listing(sent.listing)}
+    """Whether each tool is there as a whole, by name, or counted in its group."""
+    left = set(names) - {*sent.names, *read_listing(sent.listing)}
+    for pattern, count in _COUNTED.findall(sent.listing):
+        begin, star, end = pattern.partition("*")
+        group = {n for n in left if not star or (n.startswith(begin) and n.endswith(end))}
+        if len(group) <= int(count):
+            left -= group
+    return not left
 
 
 def _said(played: Played) -> tuple[JSON, ...]:

@@ -18,13 +18,22 @@ def print_report(report: JSONObject, console: Console | None = None) -> None:
         f"every tool still listed: {_yes(report['all_listed'])}"
         f" · answers equal in both runs: {_yes(report['answers_equal'])}"
     )
-    tables = (_sizes(report), _ways(report), _bills(report), *_memory(report), _books(report))
+    larger = report.get("larger")
+    more = [_sizes(larger, f"The same with {larger['tools']:,} tools")] if larger else []
+    tables = (
+        _sizes(report),
+        _ways(report),
+        *more,
+        _bills(report),
+        *_memory(report),
+        _books(report),
+    )
     parts: tuple[str | Table, ...] = (HEADLINE, "", *tables, verdicts)
     (console or Console(highlight=False, markup=False)).print(Group(*parts))
 
 
-def _sizes(report: JSONObject) -> Table:
-    table = _table("What the upstream received", "prompt")
+def _sizes(report: JSONObject, title: str = "What the upstream received") -> Table:
+    table = _table(title, "prompt")
     for heading in ("tools off", "tokens off", "tools on", "tokens on", "cut"):
         table.add_column(heading, justify="right")
     for turn in report["turns"]:

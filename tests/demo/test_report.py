@@ -62,3 +62,18 @@ def test_equal_but_wrong_is_wrong() -> None:
     """Both runs may agree on the wrong tool."""
     wrong = replace(ON, called=("net_trace",))
     assert not succeeded(_compare(wrong, replace(OFF, called=("net_trace",))))
+
+
+def test_a_group_that_is_only_counted_is_listed() -> None:
+    """A large catalogue's listing names what fits; a wrong count is not taken."""
+    counted = replace(FIRST, listing="net_* (2 tools)")
+    assert _compare(replace(ON, first=(counted, SECOND)))["all_listed"]
+    miscounted = replace(FIRST, listing="net_* (1 tools)\nother (0 tools)")
+    assert not _compare(replace(ON, first=(miscounted, SECOND)))["all_listed"]
+
+
+def test_the_larger_catalogue_has_to_succeed_as_well() -> None:
+    """One failure is a failure."""
+    good, bad = _compare(ON), _compare(replace(ON, answer="peng"))
+    assert succeeded({**good, "larger": good})
+    assert not succeeded({**good, "larger": bad})

@@ -62,3 +62,13 @@ def test_it_says_how_the_tool_came() -> None:
 def test_a_failure_is_loud() -> None:
     """In capitals."""
     assert "equal in both runs: NO" in _print(TURN, equal=False)
+
+
+def test_a_larger_catalogue_gets_a_table_of_its_own() -> None:
+    """With its number of tools."""
+    console = Console(file=io.StringIO(), width=120)
+    report: JSONObject = {"turns": [TURN], "all_listed": True, "answers_equal": True}
+    report |= {"usage": {}, "costs": COSTS, "larger": {"tools": 1_879, "turns": [TURN]}}
+    print_report(report, console)
+    assert isinstance(console.file, io.StringIO)
+    assert "The same with 1,879 tools" in console.file.getvalue()
