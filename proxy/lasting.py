@@ -267,7 +267,11 @@ def _make_semantic(
     if settings.prediction.ranker == "lexical" or not has_semantic():
         return None
     return Semantic(
-        data / "vectors", lambda why: log.warning("semantic_off", reason=why), load=encoder
+        data / "vectors",
+        lambda why: log.warning("semantic_off", reason=why),
+        load=encoder,
+        share=settings.prediction.vectors_share,
+        ready=lambda tools, seconds: log.info("vectors_ready", tools=tools, cpu_seconds=seconds),
     )
 
 

@@ -162,6 +162,9 @@ class Prediction(Section):
     ranker: Literal["auto", "lexical", "semantic"] = Field(
         "auto", description="auto uses semantic when its extra is installed."
     )
+    vectors_share: float = Field(
+        0.5, gt=0, le=1, description="Most of one core for a large catalogue's sentence vectors."
+    )
     shortlist: int = Field(5, ge=0, le=32, description="Tools predicted on an ordinary turn.")
     widest: int = Field(8, ge=0, le=32, description="Tools predicted when several are close.")
     mentions: bool = Field(True, description="Always load tools that the user names.")

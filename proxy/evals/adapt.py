@@ -42,7 +42,7 @@ def read_examples(folder: Path, store: VectorStore) -> Examples:
         gold[row, wanted] = 1.0 / max(len(wanted), 1)
     return Examples(
         queries=store.encode([clip_query(query.text) for query in queries]),
-        tools=encode_documents(catalogue.documents, store, lambda: False),
+        tools=encode_documents(catalogue.documents, store, lambda: False, lambda _seconds: None),
         gold=gold,
     )
 

@@ -57,7 +57,7 @@ def _prepare_lexical(documents: Sequence[Document]) -> Prepared:
 @contextmanager
 def _open_semantic(vectors: Path | None) -> Iterator[Ranker]:
     failures: list[str] = []
-    semantic = Semantic(vectors, failures.append)
+    semantic = Semantic(vectors, failures.append, share=1.0)
 
     def prepare(documents: Sequence[Document]) -> Prepared:
         started = time.perf_counter()

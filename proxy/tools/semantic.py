@@ -1,6 +1,7 @@
 """Catalogues go in; indexes that learn meaning in the background, if they can, come out."""
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from proxy.tools.document import Document
 from proxy.tools.lexical import LexicalIndex, build_lexical
+from proxy.tools.pace import Pace
 from proxy.tools.rank import Index
 from proxy.tools.score import Hit, Scores
 
@@ -21,7 +23,12 @@ MAX_BYTES = 64 * 1024 * 1024
 FAILURES = (ImportError, OSError, ValueError, RuntimeError, MemoryError)
 """What loading or running a model may raise; each of them means: words only."""
 
+SHARE = 0.5
+"""Of one core for the vectors of a large catalogue; small ones are computed at once."""
+
 Log = Callable[[str], object]
+Ready = Callable[[int, float], object]
+"""Hears how many tools have got their vectors, and the processor's seconds that they took."""
 
 
 class LateIndex:
@@ -57,12 +64,15 @@ class Semantic:
         log: Log,
         *,
         load: Callable[[], "Encoder"] | None = None,
-        max_bytes: int = MAX_BYTES,
+        share: float = SHARE,
+        ready: Ready = lambda _tools, _seconds: None,
     ) -> None:
         self._path = path
         self._log = log
+        self._share = share
+        self._ready = ready
+        self._closed = threading.Event()
         self._load = load or load_universal
-        self._max_bytes = max_bytes
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="vectors")
         self._model: tuple[VectorStore, QueryMemo] | None = None
         self._failed = False
@@ -88,6 +98,7 @@ class Semantic:
     def close(self) -> None:
         """Drop what waits and end the worker after the text it is at."""
         self._failed = True
+        self._closed.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     def _improve(self, index: LateIndex, lexical: LexicalIndex) -> None:
@@ -110,7 +121,9 @@ class Semantic:
         if self._model is None:
             self._model = self._open()
         store, queries = self._model
-        vectors = encode_documents(lexical.documents, store, self._stopped)
+        pace = Pace(self._share, self._closed.wait)
+        vectors = encode_documents(lexical.documents, store, self._stopped, pace.spend)
+        self._ready(len(lexical.documents), round(pace.seconds, 3))
         return HybridIndex(lexical, vectors, queries)
 
     def _open(self) -> "tuple[VectorStore, QueryMemo]":
@@ -120,7 +133,7 @@ class Semantic:
         encoder = self._load()
         queries = QueryMemo(encoder)
         queries.encode("warm up")
-        return VectorStore(encoder, self._path, self._max_bytes), queries
+        return VectorStore(encoder, self._path, MAX_BYTES), queries
 
     def _stopped(self) -> bool:
         return self._failed

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -133,15 +134,23 @@ class QueryMemo:
 
 
 def encode_documents(
-    documents: Sequence[Document], store: VectorStore, stopped: Callable[[], bool]
+    documents: Sequence[Document],
+    store: VectorStore,
+    stopped: Callable[[], bool],
+    spend: Callable[[float], object],
 ) -> Matrix:
-    """One vector per tool: the mean of its name, first sentence, text, parameters, examples."""
+    """One vector per tool: the mean of its name, first sentence, text, parameters, examples.
+
+    `spend` hears of the processor's seconds after each tool, and may wait.
+    """
     matrix = np.zeros((len(documents), store.size), dtype=np.float32)
     for row, document in enumerate(documents):
         if stopped():
             raise RuntimeError("stopped")
+        started = time.thread_time()
         vectors = store.encode(_readings(document))
         matrix[row] = vectors.sum(axis=0) - NAME_DISCOUNT * vectors[0]
+        spend(time.thread_time() - started)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = matrix / np.maximum(lengths, 1e-6)
     return unit

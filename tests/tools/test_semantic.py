@@ -124,3 +124,15 @@ def test_a_stop_in_the_middle_is_no_failure(lines: list[str]) -> None:
     Timer(0.1, loaded.set).start()
     semantic.close()
     assert lines == []
+
+
+def test_what_a_catalogue_took_is_told(tmp_path: Path, lines: list[str]) -> None:
+    """So that an operator sees when meaning counts and what it cost."""
+    told: list[tuple[int, float]] = []
+    semantic = Semantic(
+        tmp_path / "v", lines.append, load=Topics, ready=lambda *facts: told.append(facts)
+    )
+    semantic.start(DOCUMENTS)[1].result(10)
+    semantic.close()
+    assert [tools for tools, _ in told] == [2]
+    assert told[0][1] >= 0.0

@@ -77,7 +77,7 @@ def test_documents_become_unit_vectors() -> None:
         Document("abc", "", "Aa bb. Cc", None),
         Document("z", "", "", b'{"properties":{}}'),
     ]
-    vectors = encode_documents(documents, store, lambda: False)
+    vectors = encode_documents(documents, store, lambda: False, lambda _seconds: None)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0)
 
 
@@ -85,4 +85,4 @@ def test_stopping_ends_a_long_computation() -> None:
     """A gateway that shuts down does not wait for a large catalogue."""
     store = VectorStore(Letters(), None, 10_000)
     with pytest.raises(RuntimeError, match="stopped"):
-        encode_documents([Document("a", "", "", None)], store, lambda: True)
+        encode_documents([Document("a", "", "", None)], store, lambda: True, lambda _seconds: None)
