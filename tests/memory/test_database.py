@@ -5,12 +5,17 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from proxy.errors import ConfigError, Unavailable
 from proxy.memory.bank import Bank
-from proxy.memory.change import Origin, Store
-from proxy.memory.database import HEAD, Database, memory_url
+from proxy.memory.change import Origin, Person, Store
+from proxy.memory.database import FOLDER, HEAD, Database, memory_url
 from proxy.memory.principal import Principal
+from proxy.memory.schema import version
 
 pytestmark = pytest.mark.anyio
 
@@ -60,3 +65,28 @@ async def test_no_value_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     await bank.read(ALI)
     await bank.aclose()
     assert "Xanadu" not in caplog.text
+
+
+async def test_an_older_schema_is_brought_up_to_date(store_url: str) -> None:
+    """What the first version wrote is still there, and people have made no new choices."""
+    engine = create_async_engine(store_url)
+    async with engine.begin() as connection:
+        await connection.run_sync(_migrate_to, "0001")
+        columns = '(tenant, "user", scope, enabled, writable, wipes, events)'
+        row = (
+            f"INSERT INTO usher_memory_people {columns} VALUES ('t', 'ali', '', true, false, 2, 0)"
+        )
+        await connection.execute(text(row))
+    await engine.dispose()
+    bank = Bank(Database(store_url), 100)
+    await bank.start()
+    person = (await bank.read(ALI)).person
+    await bank.aclose()
+    assert person == Person(enabled=True, writable=False, wipes=2)
+
+
+def _migrate_to(connection: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER))
+    config.attributes.update(connection=connection, version_table=version.name)
+    command.upgrade(config, revision)
