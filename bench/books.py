@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from proxy.edge.head import new_request_id
 from proxy.keys.issue import new_key
 from proxy.keys.key import GatewayKey, Limits
 from proxy.keys.limiter import Limiter
@@ -44,12 +45,12 @@ class Books:
         self.limiter = limiter
         self.ledger = ledger
 
-    def request(self, number: int) -> None:
+    def request(self, _: int) -> None:
         """Key, limits, one call with its price, the turn's line, and the place given back."""
         key = self.ring.find(self.secret)
         assert key is not None
         lease = self.limiter.enter(key, 2000)
-        request_id = f"req_{number:032x}"
+        request_id = new_request_id()
         tokens = read_usage(USAGE)
         self.ledger.record(
             Row(

@@ -67,8 +67,12 @@ class Account:
         self.enter(Report("main", 1, self.started_at, latency, usage, model, tools, outcome))
 
     def enter(self, report: Report) -> None:
-        """Writes the row of one upstream call."""
+        """Writes the row of one upstream call.
+
+        Only the first says what was deferred: without deferral the others would not be there.
+        """
         self.rounds += 1
+        first = self.rounds == 1
         if report.finding is not None:
             self.metrics.rounds.add(report.finding)
         elif report.round > 1 and report.outcome != "ok":
@@ -95,8 +99,8 @@ class Account:
                 started_at=report.started_at,
                 latency_ms=report.latency_ms,
                 tools_sent=report.tools_sent,
-                tools_deferred=self.plan.deferred,
-                tokens_avoided=self.plan.saved,
+                tools_deferred=self.plan.deferred if first else None,
+                tokens_avoided=self.plan.saved if first else None,
                 outcome=report.outcome,
                 cache_write_tokens=tokens.cache_write,
                 service_tier=report.tier,

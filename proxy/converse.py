@@ -14,6 +14,7 @@ from proxy.stream.watched import Watched
 from proxy.upstream.desk import Desk, render_call
 from proxy.upstream.headers import response_headers
 from proxy.upstream.rounds import Completed, Report, Rounds, Spoken
+from proxy.upstream.shape import outcome_of_reply
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import JSONObject
 
@@ -112,7 +113,7 @@ async def converse(
         host.leave()
         raise
     host.leave()
-    account.close("ok" if completed.spoken else f"http_{completed.status}")
+    account.close("ok" if completed.spoken else outcome_of_reply(completed.status))
     return _whole(completed, account, host.desk.round, overhead)
 
 

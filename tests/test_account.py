@@ -32,6 +32,15 @@ def test_a_row_says_what_the_upstream_reported() -> None:
     assert row.cost_nano_usd is None
 
 
+def test_what_was_avoided_is_told_once_per_turn() -> None:
+    """Sums over the rows are right: a hidden round would not be there without deferral."""
+    account, ledger, _ = _account(RequestPlan(None, deferred=9, saved=500))
+    for number, context in enumerate(("search_round", "main"), 1):
+        account.enter(Report(context, number, 1.0, 5.0, None, "m", 4, "ok"))
+    assert [row.tokens_avoided for row in ledger.rows] == [500, None]
+    assert [row.tools_deferred for row in ledger.rows] == [9, None]
+
+
 def test_hidden_rounds_are_counted_by_what_they_came_to() -> None:
     """An operator sees from the metric that searches find nothing."""
     account, _, metrics = _account()

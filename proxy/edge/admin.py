@@ -31,6 +31,12 @@ _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST = 500
 
 
+class UnknownRequest(NotFound):
+    """The URL is right; there is no such request."""
+
+    code = "unknown_request"
+
+
 class Admin:
     """The answers; each sees the books of the caller's tenant only."""
 
@@ -68,7 +74,7 @@ class Admin:
         request_id = asked.params["id"]
         turn = await self._ledger.timeline(request_id, read_tenant(asked, query))
         if turn is None:
-            raise NotFound("The ledger has no request of that id.")
+            raise UnknownRequest("The ledger has no request of that id.")
         return turn
 
 

@@ -123,10 +123,15 @@ def _create_engine(url: str) -> AsyncEngine:
                 pool_size=1 + _READERS,
                 max_overflow=0,
                 pool_pre_ping=True,
+                hide_parameters=True,
                 connect_args=arguments,
             )
         return create_async_engine(
-            url, pool_size=1 + _READERS, max_overflow=0, connect_args={"timeout": _BUSY_SECONDS}
+            url,
+            pool_size=1 + _READERS,
+            max_overflow=0,
+            hide_parameters=True,
+            connect_args={"timeout": _BUSY_SECONDS},
         )
     except ImportError:
         raise _unusable(url, "PostgreSQL needs usher-gateway[postgres] installed") from None

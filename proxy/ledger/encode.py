@@ -23,10 +23,22 @@ def encode(line: Row | TurnRow, writer: int, number: int) -> Encoded:
     values = msgspec.structs.astuple(line)
     day = int(line.started_at // _DAY_SECONDS)
     detail = _encode_detail(line.detail)
-    text = "".join([value for value in values if isinstance(value, str)])
+    text = _call_text(line) if isinstance(line, Row) else _turn_text(line)
     if len(text) > _LONGEST or not text.isascii() or "\0" in text:
         values = tuple([_clean(value) if isinstance(value, str) else value for value in values])
     return (writer, number, day, *values[:-1], detail)
+
+
+def _call_text(row: Row) -> str:
+    """All names of a call in a row: twice as fast as asking each value what it is."""
+    return (
+        f"{row.request_id}{row.tenant}{row.key}{row.user}{row.context}{row.provider}{row.model}"
+        f"{row.answered_model}{row.cost_source}{row.outcome}{row.service_tier}"
+    )
+
+
+def _turn_text(turn: TurnRow) -> str:
+    return f"{turn.request_id}{turn.tenant}{turn.key}{turn.user}{turn.model}{turn.outcome}"
 
 
 def _clean(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from proxy.ledger.pricetable import Asked, PriceTable, load_table
+from proxy.ledger.pricetable import Asked, Listed, PriceTable, load_table
 from proxy.ledger.rates import FEMTO, Rates
 from proxy.ledger.usage import NANO, Row, Tokens
 from proxy.settings import Price
@@ -43,6 +43,7 @@ class Prices:
     ) -> None:
         self._load = load
         self._table: PriceTable | None = None
+        self._rows: dict[tuple[str, ...], tuple[Listed, ...]] = {}
         self.adopt(operator)
 
     def adopt(self, operator: Sequence[Price]) -> None:
@@ -123,12 +124,18 @@ class Prices:
         """Looks under `provider/model` first: the same name may cost something else elsewhere."""
         if self._table is None:
             return None
-        for model in models:
-            for name in (f"{provider}/{model}", model):
-                rates = self._table.rates(name, asked)
-                cost = None if rates is None else rates.cost(tokens)
-                if cost is not None:
-                    return cost, "table"
+        key = (provider, *models)
+        rows = self._rows.get(key)
+        if rows is None:
+            if len(self._rows) >= _REMEMBERED:
+                self._rows.clear()
+            names = (name for model in models for name in (f"{provider}/{model}", model))
+            rows = self._rows[key] = self._table.find(names)
+        for row in rows:
+            rates = row.rates(asked)
+            cost = None if rates is None else rates.cost(tokens)
+            if cost is not None:
+                return cost, "table"
         return None
 
 

@@ -8,8 +8,7 @@ The file is found without importing litellm. Names of its fields: `input_cost_pe
 import bisect
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -33,8 +32,7 @@ _HALF_PRICED_CACHE = {"fireworks_ai"}  # where a row gives no price for cached t
 _BY_CLOCK = "off_peak_pricing"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, gc=False):
     """What decides on the rates besides the model."""
 
     prompt_tokens: int = 0
@@ -58,6 +56,10 @@ class PriceTable:
         """The longest prompt of a model under its exact name, in tokens; None when unknown."""
         listed = self._list(model)
         return None if listed is None else listed.window
+
+    def find(self, names: Iterable[str]) -> "tuple[Listed, ...]":
+        """The rows of those names that have one, in the same order."""
+        return tuple(row for name in names if (row := self._list(name)) is not None)
 
     def _list(self, model: str) -> "Listed | None":
         listed = self._listed.get(model)

@@ -179,5 +179,6 @@ def _turn_of_calls(call_rows: Sequence[Record]) -> Record:
     """
     unknown = dict.fromkeys((*_TOOL_FIELDS, *_PREDICTION_FIELDS, "duration_ms", "tokens_avoided"))
     main = next((row for row in call_rows if row["context"] == "main"), call_rows[0])
-    passed = main["context"] == "main" and main["tools_deferred"] is None
+    told = any(row["tools_deferred"] is not None for row in call_rows)
+    passed = main["context"] == "main" and not told
     return {**main, **unknown, "outcome": main["outcome"] if passed else "unfinished"}

@@ -8,6 +8,7 @@ import asyncio
 import functools
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -28,10 +29,29 @@ _BAD_LINE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError
 T = TypeVar("T")
 
 _BUSY_SECONDS = 2.0
+_AT_ONCE = 32
+"""Rows per statement: SQLite lets go of the interpreter's lock once for each, not for each row."""
+
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",  # readers do not wait for the writer
     "PRAGMA synchronous=NORMAL",  # survives a kill without fsync; a power cut may cost seconds
 )
+
+
+class _Insert:
+    """Lines of one table, many to a statement, and the rest one by one."""
+
+    def __init__(self, table: str, line: type[msgspec.Struct]) -> None:
+        self._one = _insert(table, line, 1)
+        self._many = _insert(table, line, _AT_ONCE)
+
+    def run(self, connection: sqlite3.Connection, lines: Sequence[Encoded]) -> None:
+        whole = len(lines) - len(lines) % _AT_ONCE
+        for first in range(0, whole, _AT_ONCE):
+            values = tuple(chain.from_iterable(lines[first : first + _AT_ONCE]))
+            connection.execute(self._many, values)
+        if whole < len(lines):
+            connection.executemany(self._one, lines[whole:])
 
 
 class SqliteFile:
@@ -40,7 +60,7 @@ class SqliteFile:
     def __init__(self, url: str, connection: sqlite3.Connection) -> None:
         self._url = url
         self._connection = connection
-        self._inserts = (_insert("usher_calls", Row), _insert("usher_turns", TurnRow))
+        self._inserts = (_Insert("usher_calls", Row), _Insert("usher_turns", TurnRow))
         self._database: Backend | None = None
 
     @classmethod
@@ -81,8 +101,7 @@ class SqliteFile:
         connection.execute("BEGIN IMMEDIATE")
         with connection:
             for insert, lines in zip(self._inserts, (calls, turns), strict=True):
-                if lines:
-                    connection.executemany(insert, lines)
+                insert.run(connection, lines)
 
 
 async def _guard(url: str, work: Callable[[], T]) -> T:
@@ -129,7 +148,8 @@ def _import_opening() -> Callable[[str], Awaitable[Backend]]:
     return open_database
 
 
-def _insert(table: str, line: type[msgspec.Struct]) -> str:
+def _insert(table: str, line: type[msgspec.Struct], rows: int) -> str:
     """Values are in the order of the columns; a test keeps it so."""
     values = ["?"] * (3 + len(msgspec.structs.fields(line)))
-    return f"INSERT INTO {table} VALUES ({', '.join(values)}) ON CONFLICT DO NOTHING"  # noqa: S608 - names of our own
+    row = f"({', '.join(values)})"
+    return f"INSERT INTO {table} VALUES {', '.join([row] * rows)} ON CONFLICT DO NOTHING"  # noqa: S608 - names of our own

@@ -18,7 +18,14 @@ from proxy.stream.ending import fit_reason
 from proxy.stream.splice import Splicer
 from proxy.stream.sse import Splitter
 from proxy.upstream.desk import Desk, Settled, render_call
-from proxy.upstream.shape import JSON_TYPE, flatten, is_events, stream_of, with_type
+from proxy.upstream.shape import (
+    JSON_TYPE,
+    flatten,
+    is_events,
+    outcome_of_reply,
+    stream_of,
+    with_type,
+)
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import Headers, JSONObject
 
@@ -132,7 +139,7 @@ class Rounds:
             body, headers = await self._read(response), response.headers
             reply = self._parse(response, body)
             if reply is None:
-                self._close_round(f"http_{response.status}")
+                self._close_round(outcome_of_reply(response.status))
                 return Completed(response.status, headers, body, None)
             answer = read_completion(reply)
             head = head or answer.head

@@ -19,6 +19,11 @@ def is_events(headers: Headers) -> bool:
     return _type_of(headers).startswith(_EVENT_STREAM)
 
 
+def outcome_of_reply(status: int) -> str:
+    """The ledger's word for a reply that was no chat completion."""
+    return "no_completion" if status == 200 else f"http_{status}"
+
+
 def with_type(headers: Headers, type_: bytes) -> Headers:
     """The headers with another content type."""
     kept = [(name, value) for name, value in headers if name.lower() != b"content-type"]

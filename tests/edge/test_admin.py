@@ -109,6 +109,7 @@ async def test_a_request_that_is_not_there() -> None:
     answered = await get("/usher/requests/req_2")
     assert answered.status == 404
     assert b"no request of that id" in answered.body
+    assert orjson.loads(answered.body)["error"]["code"] == "unknown_request"
 
 
 @pytest.mark.parametrize("query", ["by=colour", "since=soon", "since=nan", "by=model,colour"])

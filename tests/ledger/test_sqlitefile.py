@@ -53,6 +53,19 @@ async def test_lines_are_written_once_and_can_be_asked_for(file_url: str) -> Non
     await backend.aclose()
 
 
+@pytest.mark.parametrize("lines", [31, 32, 33, 70])
+async def test_batches_of_any_size_are_written_whole(file_url: str, lines: int) -> None:
+    """Many lines go into one statement; those left over are not forgotten."""
+    backend = await SqliteFile.open(file_url)
+    written = [encode(row(request_id=f"req_{number}"), 7, number) for number in range(lines)]
+    await backend.write(written, [])
+    await backend.write(written, [])
+    books = await backend.books()
+    assert [found["calls"] for found in await books.usage(UsageQuery(()))] == [lines]
+    assert await books.timeline(f"req_{lines - 1}", "acme") is not None
+    await backend.aclose()
+
+
 async def test_a_batch_is_whole_or_absent(file_url: str) -> None:
     """One line that is refused takes its batch with it, and the next batch goes in."""
     backend = await SqliteFile.open(file_url)

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from proxy.errors import StreamTruncated
-from proxy.upstream.shape import flatten
+from proxy.upstream.shape import flatten, outcome_of_reply
 from proxy.upstream.transport import Prepared
 from proxy.wire import JSONObject
 from tests.turns import call, chunks_of, completion, events, read, request, search, stage
@@ -89,3 +89,9 @@ async def test_an_object_that_states_an_error_ends_the_stream_with_it() -> None:
     body = await read(await theatre.chat(request(stream=True)))
     assert b'"full"' in body
     assert b'"tool_search"' not in body
+
+
+def test_a_reply_that_is_no_completion_has_a_word_of_its_own() -> None:
+    """`http_200` would read as if all had gone well."""
+    assert outcome_of_reply(200) == "no_completion"
+    assert outcome_of_reply(503) == "http_503"
