@@ -1,5 +1,6 @@
 """A chat request comes in; what Usher will do with it goes out, and nothing was sent yet."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -22,7 +23,7 @@ from proxy.tools.arrange import Arrangement, Wishes, arrange
 from proxy.tools.bridge import bridge_message
 from proxy.tools.choice import Choice, read_choice
 from proxy.tools.delivery import Delivery, choose_delivery, speculates, takes_breakpoint
-from proxy.tools.history import Called, History, read_history
+from proxy.tools.history import Asked, Called, History, read_history
 from proxy.tools.speculate import write_search
 from proxy.tools.toolbox import Toolbox
 from proxy.triage.session import Session, weave_history
@@ -32,6 +33,8 @@ from proxy.upstream.target import Target, Targets
 from proxy.wire import JSONObject
 
 ALL_KEPT = "all kept"
+AT_ONCE = 8
+"""Moments that are predicted on the event loop: together as long as reading a large body."""
 _EMPTY = (b"[]", b"null")
 _COUNTED = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -185,6 +188,7 @@ class Drafter:
         if self._adviser is not None and study.predicts:
             scene = Scene(opened.request, toolbox, history, messages, links, opened.query)
             advice = await self._adviser.advise(scene)
+        await _foresee(study)
         required = "required" in (study.choice.kind, study.choice.mode)
         arrangement = arrange(
             toolbox,
@@ -276,6 +280,13 @@ class Drafter:
         off = opened.policy.deferral == "off"
         untouched = off or self._is_small(opened, raw or memoryview(b""))
         return ("*",) if untouched else opened.policy.keep
+
+
+async def _foresee(study: _Study) -> None:
+    """Predicts the moments of a long conversation that is new to this process in a thread."""
+    cues = [event.cue for event in study.history.events if isinstance(event, Asked)]
+    if study.predicts and len(cues) > AT_ONCE and not study.toolbox.foreknows(cues[-AT_ONCE - 1]):
+        await asyncio.to_thread(study.toolbox.foresee, cues)
 
 
 def _reason_of_parameters(envelope: Envelope) -> str | None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -9,10 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.draft import Draft
+from proxy.draft import Draft, Drafter
 from proxy.facts import list_decisions
 from proxy.plan.plan import RequestPlan
 from proxy.settings import Settings
+from proxy.shelf import Shelf
+from proxy.state.memory import MemoryStore
+from proxy.tools.document import Document
+from proxy.tools.lexical import LexicalIndex, build_lexical
+from proxy.tools.score import Hit, Scores
 from proxy.upstream.transport import UpstreamRequest
 from proxy.wire import JSONObject
 from tests.fakes.transport import Outcome
@@ -277,3 +284,57 @@ async def test_models_that_sign_their_reasoning_are_not_spoken_for() -> None:
     draft = await _draft({**body, "model": "gemini-3-pro"}, "frozen")
     assert isinstance(draft, Draft)
     assert len(orjson.loads(draft.brief.messages)) == 1
+
+
+@dataclass
+class Watched:
+    """An index that notes in which thread it ranks."""
+
+    inner: LexicalIndex
+    threads: list[str]
+
+    @property
+    def documents(self) -> Sequence[Document]:
+        return self.inner.documents
+
+    @property
+    def twins(self) -> Mapping[int, int]:
+        return self.inner.twins
+
+    def rank(self, query: str, limit: int) -> list[Hit]:
+        return self.inner.rank(query, limit)
+
+    def score(self, query: str) -> Scores:
+        self.threads.append(threading.current_thread().name)
+        return self.inner.score(query)
+
+
+async def test_a_long_history_is_predicted_beside_the_event_loop() -> None:
+    """Seen for the first time it holds nobody up, and surfaces what it would have otherwise."""
+    threads: list[str] = []
+    own = _settings("append")
+    shelf = Shelf(
+        own.deferral,
+        own.prediction,
+        lambda documents: Watched(build_lexical(documents), threads),
+        10_000_000,
+    )
+    drafter = Drafter(own, shelf, MemoryStore(1_000_000, 60))
+    said: list[JSONObject] = []
+    drafts = []
+    for number in range(40):
+        said.append({"role": "user", "content": f"weather alerts for region {number}?"})
+        if number in (37, 38, 39):
+            opened = drafter.open(chat_request(orjson.dumps(request(*said))))
+            drafts.append(await drafter.draft(opened))
+            if number == 37:
+                assert "MainThread" not in threads
+        said.append({"role": "assistant", "content": "None."})
+    assert "MainThread" in threads  # a further turn is a single moment
+    arrays = [draft.arrangement.render(search=True) for draft in drafts if isinstance(draft, Draft)]
+    one_by_one = stage(settings=own).drafter
+    for number, array in zip((37, 38, 39), arrays, strict=True):
+        body = orjson.dumps(request(*said[: 2 * number + 1]))
+        other = await one_by_one.draft(one_by_one.open(chat_request(body)))
+        assert isinstance(other, Draft)
+        assert other.arrangement.render(search=True) == array

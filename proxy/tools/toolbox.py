@@ -1,5 +1,6 @@
 """A catalogue prepared once for many requests: split, listing, index and argument checkers."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -53,6 +54,7 @@ class Toolbox:
         self.index = make_index(documents)
         self._checkers: dict[str, Checker] = {}
         self._predictions: dict[bytes, Predicted] = {}
+        self._remembering, self._foreseeing = threading.Lock(), threading.Lock()
         self.usage: Counter[str] = Counter()
         self._tokens: Mapping[str, int] | None = None
         self._search_tokens = self._all_tokens = 0
@@ -102,11 +104,25 @@ class Toolbox:
             settings = self._prediction
             if forced:
                 settings = settings.model_copy(update={"abstain": False})
-            known = predict(self.index, cue, settings, self.usage)
+            known = self._remember(key, predict(self.index, cue, settings, self.usage))
+        return known
+
+    def _remember(self, key: bytes, predicted: Predicted) -> Predicted:
+        """Keeps a prediction; of two made at once the first one counts."""
+        with self._remembering:
             if len(self._predictions) >= MEMO:
                 self._predictions.pop(next(iter(self._predictions)))
-            self._predictions[key] = known
-        return known
+            return self._predictions.setdefault(key, predicted)
+
+    def foreknows(self, cue: Cue) -> bool:
+        """Whether this moment was predicted before."""
+        return _digest(cue, forced=False) in self._predictions
+
+    def foresee(self, cues: Iterable[Cue]) -> None:
+        """Predicts the moments of a long conversation, in a thread; a second caller waits."""
+        with self._foreseeing:
+            for cue in cues:
+                self.predict(cue)
 
     def mentions(self, text: str) -> tuple[str, ...]:
         """The deferrable tools that a system prompt names; prompts stay the same for long."""

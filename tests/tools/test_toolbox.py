@@ -1,5 +1,7 @@
 """A catalogue is prepared once."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import orjson
 import pytest
 
@@ -57,3 +59,17 @@ def test_old_turns_of_a_long_conversation_are_remembered() -> None:
     cues = [Cue(f"email {number}", "", "", (), ()) for number in range(2_000)]
     first = [box.predict(cue) for cue in cues]
     assert all(box.predict(cue) is known for cue, known in zip(cues, first, strict=True))
+
+
+def test_moments_can_be_foreseen_beside_the_loop() -> None:
+    """Whoever asks first, in whichever thread, decides what a moment gets."""
+    box = toolbox(*city_tools())
+    cues = [Cue(f"the weather in Oslo on day {day}", "", "", (), ()) for day in range(40)]
+    assert not box.foreknows(cues[0])
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(box.foresee, [cues, cues, cues[::-1]]))
+    assert all(map(box.foreknows, cues))
+    first = [box.predict(cue) for cue in cues]
+    box.usage["mail_delete"] = 1_000_000
+    box.foresee(cues)
+    assert [box.predict(cue) for cue in cues] == first
