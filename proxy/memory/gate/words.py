@@ -20,6 +20,8 @@ MOST_CHARS = 1_000
 _SHORT, _BRIEF = 25, 40
 _ASKS = ("?", "？", "؟")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+_VOWELS = re.compile("[\u0591-\u05c7\u0640\u064b-\u0652]")
+"""Hebrew and Arabic marks that some people write and most leave out."""
 
 
 class Words:
@@ -138,7 +140,7 @@ def _kind(before: str) -> str:
 
 
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    return _VOWELS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _runs(text: str, least: int, most: int) -> Iterator[str]:

@@ -59,6 +59,11 @@ def test_scripts_without_spaces() -> None:
     assert len(one & two) > 20
 
 
+def test_marks_that_most_leave_out() -> None:
+    """Arabic and Hebrew read the same with their vowels and without."""
+    assert read_features(say("تذكّر أنني نباتيّ")) == read_features(say("تذكر أنني نباتي"))
+
+
 def test_a_long_message_takes_bounded_time() -> None:
     """What is pasted does not hold up the gate; its beginning and end are read."""
     pasted = " ".join(f"word{number}" for number in range(3_000))
