@@ -1,23 +1,28 @@
 """A conversation comes in; the tools that a judge chose for its user messages go out."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
 
 from proxy.judge.ask import Judge
+from proxy.judge.breaker import Patience
 from proxy.judge.deadline import Deadline
+from proxy.judge.failures import Failure
 from proxy.judge.fused import Asking, Candidate, Pending, TurnJudge, pick_candidates
 from proxy.judge.heard import Heard, listen
 from proxy.judge.job import Purpose
 from proxy.judge.select import Offer, measured, select_tools
-from proxy.judge_settings import ToolSelection
+from proxy.judge_settings import Classification
 from proxy.memory.listened import clean
 from proxy.plan.exchange import ChatRequest
 from proxy.state.memory import Store
 from proxy.tools.history import Asked, History
 from proxy.tools.toolbox import Toolbox
 from proxy.wire import JSONObject
+
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,13 @@ class Running:
 
     question: Question
     pending: Pending
+    seconds: float
     until: Deadline
+
+
+def run(question: Question, pending: Pending, seconds: float) -> Running:
+    """It was asked just now."""
+    return Running(question, pending, seconds, Deadline.after(seconds))
 
 
 class Query:
@@ -59,7 +70,7 @@ class Query:
     def adopt(self, pending: Pending | None) -> None:
         """It was asked."""
         if self._question is not None and pending is not None:
-            self.running = Running(self._question, pending, Deadline.after(self._seconds))
+            self.running = run(self._question, pending, self._seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,32 @@ class Scene:
     query: Query | None = None
 
 
+class Waiting:
+    """How long turns wait for a judge: not at all for a while, after it came too late too often.
+
+    A judgment that memory shares goes on long after the tools were needed, so the judge's own
+    breaker learns of a silent one only after several turns have waited for it.
+    """
+
+    def __init__(self, full: float, patience: Patience, clock: Clock = time.monotonic) -> None:
+        self._full = full
+        self._patience = patience
+        self._clock = clock
+        self._late = 0
+        self._until = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """For the next turn."""
+        return 0.0 if self._clock() < self._until else self._full
+
+    def note(self, *, late: bool) -> None:
+        """Whether the answer was there in time."""
+        self._late = self._late + 1 if late else 0
+        worn_out = self._late >= self._patience.failures
+        self._until = self._clock() + self._patience.seconds if worn_out else 0.0
+
+
 class Adviser:
     """Has the newest user message judged once, and remembers what was chosen for older ones.
 
@@ -81,12 +118,14 @@ class Adviser:
     """
 
     def __init__(
-        self, judge: Judge, turn_judge: TurnJudge, settings: ToolSelection, store: Store
+        self, judge: Judge, turn_judge: TurnJudge, settings: Classification, store: Store
     ) -> None:
         self._judge = judge
         self._turn_judge = turn_judge
-        self._settings = settings
+        self._settings = settings.tool_selection
         self._store = store
+        patience = Patience(settings.breaker_failures, settings.breaker_seconds)
+        self._waiting = Waiting(self._settings.timeout_ms / 1000, patience)
 
     @property
     def asks(self) -> bool:
@@ -95,8 +134,8 @@ class Adviser:
 
     @property
     def seconds(self) -> float:
-        """Longest time that a turn waits."""
-        return self._settings.timeout_ms / 1000
+        """Longest time that a turn waits now."""
+        return self._waiting.seconds
 
     async def prepare(self, scene: Scene) -> Question | None:
         """What would be asked; None where nothing is, or was answered before."""
@@ -164,13 +203,16 @@ class Adviser:
         )
         if started.tools is None:
             return None
-        return Running(question, started.tools, Deadline.after(self.seconds))
+        return run(question, started.tools, self.seconds)
 
     async def _choose(self, running: Running | None) -> tuple[str, ...] | None:
         """The judge's choice; None when it had none to offer in time."""
         if running is None:
             return None
         verdict = await running.pending.wait(running.until.remaining())
+        silent = verdict.failure is Failure.TIMEOUT and not verdict.answers
+        if running.seconds or not silent:
+            self._waiting.note(late=silent)
         if not measured(verdict):
             return None
         return select_tools(verdict, running.question.offer, self._settings).names

@@ -268,7 +268,7 @@ def _make_adviser(
     own = settings.classification
     if turn_judge is None or not own.enabled or not own.tool_selection.enabled:
         return None
-    return Adviser(judges.default, turn_judge, own.tool_selection, store)
+    return Adviser(judges.default, turn_judge, own, store)
 
 
 def _make_memory(settings: Settings, near: Near) -> Remembered | None:

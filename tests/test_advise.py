@@ -8,8 +8,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from proxy.advise import Waiting
 from proxy.app import Gateway, build_gateway
 from proxy.errors import ConnectFailed
+from proxy.judge.breaker import Patience
 from proxy.ledger.priced import Listeners
 from proxy.ledger.usage import Row
 from proxy.settings import Settings
@@ -230,3 +232,20 @@ async def test_a_judge_is_offered_what_it_can_take(count: int, tmp_path: Path) -
     await _ask(_gateway(tmp_path, town), {**request(_user("do thing 7")), "tools": tools})
     assert len(offered[0]) <= 255
     assert "act_7" in town.tools()
+
+
+def test_after_three_late_answers_turns_stop_waiting() -> None:
+    """For half a minute; then one turn tries again, and one answer in time ends it."""
+    now = [0.0]
+    waiting = Waiting(2.5, Patience(3, 30.0), lambda: now[0])
+    for _ in range(2):
+        waiting.note(late=True)
+    assert waiting.seconds == 2.5
+    waiting.note(late=True)
+    assert waiting.seconds == 0.0
+    now[0] = 31.0
+    assert waiting.seconds == 2.5
+    waiting.note(late=True)
+    assert waiting.seconds == 0.0
+    waiting.note(late=False)
+    assert waiting.seconds == 2.5

@@ -117,13 +117,15 @@ class Rig:
 
 
 @asynccontextmanager
-async def open_rig(folder: Path, town: Town, **own: object) -> AsyncIterator[Rig]:
+async def open_rig(
+    folder: Path, town: Town, join_ms: int = 3_000, **own: object
+) -> AsyncIterator[Rig]:
     """A gateway that judges tools and memory; `own` are keys of `classification`."""
     settings = Settings.model_validate({
         "upstream": {"base_url": "http://up.test/v1", "retries": 0},
         "deferral": {"min_tools": 1, "small_chars": 0},
         "prediction": {"ranker": "lexical"},
-        "memory": {"mode": "on", "agent": {"model": "writer"}, "join_ms": 3_000},
+        "memory": {"mode": "on", "agent": {"model": "writer"}, "join_ms": join_ms},
         "classification": {
             "enabled": True,
             "backend": "jev",
@@ -295,3 +297,18 @@ async def test_the_metrics_count_one_judgment(tmp_path: Path) -> None:
         counted = [line for line in told.splitlines() if 'context="classification"' in line]
         calls = [line for line in counted if line.startswith("usher_calls_total")]
         assert [line.rpartition(" ")[2] for line in calls] == ["1.0"]
+
+
+async def test_a_silent_judge_is_waited_for_three_times(tmp_path: Path) -> None:
+    """Later turns go on at once, although the gate's longer deadline has not even run out."""
+    town = Town(delay=60.0)
+    selection = {"enabled": True, "timeout_ms": 150}
+    gate = {"timeout_ms": 3_000}
+    async with open_rig(tmp_path, town, 0, tool_selection=selection, memory_gate=gate) as rig:
+        waited = []
+        for number in range(12):
+            began = time.perf_counter()
+            await rig.say(f"I sent mail {number}")
+            waited.append(town.reached - began)
+        assert sum(seconds > 0.14 for seconds in waited[:3]) == 3
+        assert sum(seconds > 0.14 for seconds in waited[3:]) <= 1
