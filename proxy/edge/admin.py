@@ -12,6 +12,7 @@ import orjson
 from starlette.routing import BaseRoute, Route
 
 from proxy.edge.asked import Asked
+from proxy.edge.console import console_routes
 from proxy.edge.endpoint import Endpoint
 from proxy.edge.exchange import Edge
 from proxy.errors import BadRequest, Forbidden, NotFound
@@ -79,17 +80,18 @@ class Admin:
 
 
 def admin_routes(edge: Edge, ledger: Ledger) -> list[BaseRoute]:
-    """The routes under `/usher` that read the ledger."""
+    """The routes under `/usher` that read the ledger, and the console that shows it."""
     admin = Admin(ledger)
     table: dict[str, Answer] = {
         "/usher/usage": admin.usage,
         "/usher/requests": admin.requests,
         "/usher/requests/{id}": admin.request,
     }
-    return [
+    answers = [
         Route(path, Endpoint(edge, guard(answer)), methods=["GET"])
         for path, answer in table.items()
     ]
+    return [*answers, *console_routes()]
 
 
 def guard(answer: Answer) -> Callable[[Asked], Awaitable[Reply]]:

@@ -1,0 +1,3 @@
+import { start } from "./console.js";
+
+start(window);
