@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from proxy.errors import UpstreamError
 from proxy.plan.exchange import Reply
 from proxy.upstream.transport import Prepared
 from proxy.wire import Headers, JSONObject
@@ -249,3 +250,34 @@ async def test_a_reply_explains_itself_when_asked() -> None:
     told = [chunk for chunk in chunks if "usher" in chunk]
     assert len(told) == 1
     assert told[0]["choices"][0]["finish_reason"] == "stop"
+
+
+async def test_a_model_that_only_searches_gets_one_word_and_then_answers() -> None:
+    """After the last round it is told that searching is over, and its answer is the reply."""
+    theatre = stage(
+        completion(None, [search("qqqzz", "s1")]),
+        completion(None, [search("vvvxx", "s2")], number=2),
+        completion(None, [search("wwwkk", "s3")], number=3),
+        completion("There is no such tool.", number=4),
+    )
+    reply = orjson.loads(await read(await theatre.chat(request())))
+    assert reply["choices"][0]["message"]["content"] == "There is no such tool."
+    assert reply["choices"][0]["finish_reason"] == "stop"
+    assert theatre.bodies[-1]["tool_choice"] == "none"
+
+
+@pytest.mark.parametrize("text", [None, "Let me look."])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_end_is_never_made_up(*, stream: bool, text: str | None) -> None:
+    """A model that does nothing but search to the last has not answered, and that is an error."""
+    make = events if stream else completion
+    rounds = [make(None, [search("vvvxx" * at, f"s{at}")], number=at) for at in range(2, 5)]
+    theatre = stage(make(text, [search("qqqzz", "s1")]), *rounds)
+    if stream and text:
+        said = await read(await theatre.chat(request(stream=True)))
+        assert b'"stop"' not in said
+        assert "searched" in chunks_of(said)[-1]["error"]["message"]
+    else:
+        with pytest.raises(UpstreamError, match="searched"):
+            await read(await theatre.chat(request(stream=stream)))
+    assert [row.outcome for row in theatre.ledger.rows] == ["ok", "ok", "ok", "no_answer"]

@@ -27,6 +27,9 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 SAID = ("content", "refusal", "audio", "images")
 """Fields of a message in which a model answers."""
 
+OVER = '{"error":"There are no more searches. Call a tool that is loaded, or answer in words."}'
+"""What a search hears that comes after the last round."""
+
 _HIDDEN = {Fate.SEARCH: "search_round", Fate.RECALL: "triage", Fate.REPAIR: "repair"}
 """Fates after which the model is asked again, and what the ledger calls such a round."""
 
@@ -35,13 +38,15 @@ _HIDDEN = {Fate.SEARCH: "search_round", Fate.RECALL: "triage", Fate.REPAIR: "rep
 class Settled:
     """What a round means: `calls` are the client's, and without `again` the turn is over.
 
-    `finding` is what a hidden round came to; None for one that had nothing hidden in it.
+    `finding` is what a hidden round came to; None for one that had nothing hidden in it. `mute`
+    says that the model gave no answer, only calls that nobody takes any more.
     """
 
     calls: tuple[Call, ...]
     again: bool
     context: str = "main"
     finding: RoundOutcome | None = None
+    mute: bool = False
 
 
 @dataclass(slots=True)
@@ -62,7 +67,7 @@ class Desk:
 
     The loop is bounded four ways: a number of rounds, searches that find nothing new, the growth
     of the prompt, and the caller's deadline (`close`). After any of them one last round goes out
-    without the search tool.
+    without the search tool; a model that searches all the same is told so once.
     """
 
     def __init__(self, brief: Brief) -> None:
@@ -75,7 +80,7 @@ class Desk:
         self.loaded_empty = False
         self._asked: set[str] = set()
         self._barren = 0
-        self._closing = False
+        self._closing = self._told_over = False
         self._retried_empty = False
         self._ids = set(brief.ids)
 
@@ -147,6 +152,8 @@ class Desk:
         rulings = [self._fates.rule(call, closing=self._closing) for call in answer.calls]
         real = tuple(ruling.call for ruling in rulings if ruling.fate is Fate.REAL)
         hidden = [r for r in rulings if r.fate in _HIDDEN]
+        if self._closing and not cut and self._is_mute(answer, rulings):
+            return self._tell_over(answer, rulings)
         if cut or self._closing or not hidden:
             again = not cut and not real and self._should_retry(answer, hidden)
             if self.parked.before and not again:
@@ -168,6 +175,21 @@ class Desk:
             self.close()
             finding = "limit"
         return Settled((), again=True, context=context, finding=finding)
+
+    def _is_mute(self, answer: Answer, rulings: Sequence[Ruling]) -> bool:
+        """Whether the last round brought nothing but calls of tools of ours that are gone."""
+        ours = bool(rulings) and all(ruling.fate is Fate.SWALLOW for ruling in rulings)
+        return ours and answer.error is None and not _says_something(answer)
+
+    def _tell_over(self, answer: Answer, rulings: Sequence[Ruling]) -> Settled:
+        """One more round, in which the model has to speak; an end is never made up for it."""
+        if self._told_over:
+            return Settled((), again=False, context="search_round", finding="limit", mute=True)
+        self._told_over = True
+        told = [replace(ruling, reply=OVER) for ruling in rulings]
+        message, results = self._write_results(answer, told)
+        self.parked.before.extend((message, *results))
+        return Settled((), again=True, context="search_round", finding="limit")
 
     def _find(self, fates: Container[Fate], *, repeated: bool) -> RoundOutcome | None:
         if Fate.SEARCH not in fates:
@@ -262,8 +284,7 @@ class Desk:
 
         Some models answer with nothing at all right after a tool was loaded.
         """
-        said = any(answer.message.get(field) for field in SAID)
-        empty = not said and not answer.calls and answer.error is None
+        empty = not _says_something(answer) and not answer.calls and answer.error is None
         if any(hidden) or not empty or not self.parked.before or self._retried_empty:
             return False
         self._retried_empty = True
@@ -293,6 +314,8 @@ class Desk:
         brief = self.brief
         if tools == b"[]":
             return {"tool_choice": None, "parallel_tool_calls": None}
+        if self._told_over and not self._required:
+            return {"tool_choice": b'"none"'}
         if brief.choice.kind == "allowed":
             added = brief.toolbox.search_name if self.searching else None
             value = brief.envelope.get("tool_choice")
@@ -301,6 +324,10 @@ class Desk:
             return {"tool_choice": b'"none"'}
         forced = brief.choice.kind == "named" and brief.toolbox.search_name in brief.choice.names
         return {"tool_choice": b'"auto"'} if forced and self.round > 0 else {}
+
+
+def _says_something(answer: Answer) -> bool:
+    return any(answer.message.get(field) for field in SAID)
 
 
 def render_call(call: Call) -> JSONObject:

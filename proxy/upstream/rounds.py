@@ -254,7 +254,9 @@ class Rounds:
         self._texts.append(read_text(answer.message.get("content")))
         settled = self.desk.settle(answer)
         self._current.context, self._current.finding = settled.context, settled.finding
-        self._close_round("ok")
+        self._close_round("no_answer" if settled.mute else "ok")
+        if settled.mute:
+            raise UpstreamError("the model only searched on after its last round")
         return settled
 
     def _join_texts(self) -> str:

@@ -57,6 +57,39 @@ def test_rounds_are_limited() -> None:
     assert (settled.calls, settled.again) == ((), False)
 
 
+@pytest.mark.item("search/rounds-exhausted")
+def test_a_model_that_searches_on_is_told_to_answer() -> None:
+    """Once, with calls forbidden; what it says then is the answer."""
+    desk = make_desk(predicted=["mail_send"], max_rounds=1)
+    desk.settle(make_answer(make_search("storm warnings")))
+    settled = desk.settle(make_answer(make_search("more", "s2")))
+    assert (settled.calls, settled.again, settled.finding) == ((), True, "limit")
+    body = orjson.loads(desk.body())
+    assert "tool_search" not in tool_names(desk.body())
+    assert body["tool_choice"] == "none"
+    call, result = body["messages"][-2:]
+    assert result["tool_call_id"] == call["tool_calls"][0]["id"]
+    assert "no more searches" in result["content"]
+    settled = desk.settle(make_answer(text="There is none."))
+    assert (settled.again, settled.mute) == (False, False)
+
+
+def test_a_model_that_never_answers_is_no_answer() -> None:
+    """An end that nobody spoke is not made up."""
+    desk = make_desk(predicted=["mail_send"], max_rounds=1)
+    answers = [desk.settle(make_answer(make_search("storm", f"s{at}"))) for at in range(3)]
+    assert [one.again for one in answers] == [True, True, False]
+    assert [one.mute for one in answers] == [False, False, True]
+
+
+def test_a_required_call_stays_required() -> None:
+    """The client's own wish is not overruled."""
+    desk = make_desk({"tool_choice": "required"}, predicted=["mail_send"], max_rounds=1)
+    desk.settle(make_answer(make_search("storm warnings")))
+    assert desk.settle(make_answer(make_search("more", "s2"))).again
+    assert orjson.loads(desk.body())["tool_choice"] == "required"
+
+
 @pytest.mark.item("search/zero-hits-twice")
 def test_searches_that_find_nothing_new_end() -> None:
     """Two barren rounds in a row are enough, whatever the limit."""
