@@ -1,5 +1,6 @@
 """The arguments of a `tool_search` call go in; the tools it loads and its answer come out."""
 
+import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,11 +12,16 @@ from proxy.tools.text import squash
 from proxy.wire import JSON, JSONObject
 
 MAX_QUERIES, MAX_QUERY_CHARS, MAX_LIMIT = 5, 300, 10
-MAX_DESCRIPTION, MAX_NAMES, MAX_GUESSES = 300, 60, 5
+MAX_DESCRIPTION, MAX_NAMES, MAX_GROUPS, MAX_GUESSES = 300, 60, 20, 5
+GUESSED, LEAST_LIKENESS = 2_000, 0.2
+"""So many names are compared with a query that matches nothing; a guess shares so much with it."""
 PATTERN_CHARS, PATTERN_SECONDS = 200, 0.05
 """A regular expression may be this long and run this long, over all tools together."""
 SELECT = "select:"
 _KEYS = ("queries", "query", "q", "keywords", "names", "name")
+_OTHERS = ("group", "server", "limit", "top_k", "max_results")
+_WRITTEN_KEY = re.compile(rf"\b(?:{'|'.join(_KEYS)})\b[\"']?\s*[:=]")
+_PUNCTUATION = re.compile(r"[\[\]{}<>\"'`,;]+")
 
 LOADED = "These tools can be called now."
 REPEATED = "This search was already answered. Call a loaded tool, or answer without one."
@@ -59,15 +65,17 @@ def parse_arguments(arguments: str) -> Query:
     parsed = _decode(arguments)
     if isinstance(parsed, dict):
         raw = next((parsed[key] for key in _KEYS if parsed.get(key)), None)
+        if raw is None and not parsed.keys() & {*_KEYS, *_OTHERS}:
+            raw = list(parsed.values())
         group = next((parsed[key] for key in ("group", "server") if parsed.get(key)), None)
         return Query(_texts(raw), group.strip() if isinstance(group, str) else None, _limit(parsed))
     return Query(_texts(parsed), None, None)
 
 
 def _decode(arguments: str) -> JSON:
-    """Decode JSON, also when it is encoded twice, cut short or no JSON at all."""
+    """Decode JSON, also when it is encoded twice, cut short, wrapped in text or no JSON at all."""
     text = arguments.strip()
-    for candidate in (text, f'{text}"]}}', f"{text}]}}", f"{text}}}"):
+    for candidate in _candidates(text):
         try:
             parsed: JSON = orjson.loads(candidate)
         except orjson.JSONDecodeError:
@@ -75,13 +83,31 @@ def _decode(arguments: str) -> JSON:
         if isinstance(parsed, str) and parsed.lstrip().startswith(("{", "[")):
             return _decode(parsed)
         return parsed
-    return text.strip("{}[]\"' ")
+    if text.startswith((SELECT, "/")):
+        return text
+    words = " ".join(_PUNCTUATION.sub(" ", _WRITTEN_KEY.sub(" ", text)).split())
+    return words if any(map(str.isalnum, words)) else None
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """What a model may have meant to write, the likeliest first."""
+    yield from (text, f'{text}"]}}', f"{text}]}}", f"{text}}}")
+    for opening, closing in ("{}", "[]"):
+        start, end = text.find(opening), text.rfind(closing)
+        if 0 <= start < end:
+            yield text[start : end + 1]
 
 
 def _texts(raw: JSON) -> tuple[str, ...]:
     values = raw if isinstance(raw, list) else [raw]
+    values = [_inner(value) if isinstance(value, dict) else value for value in values]
     texts = (value.strip()[:MAX_QUERY_CHARS] for value in values if isinstance(value, str))
     return tuple(dict.fromkeys(text for text in texts if text))[:MAX_QUERIES]
+
+
+def _inner(value: JSONObject) -> JSON:
+    """The query in an object where a text was asked for."""
+    return next((value[key] for key in _KEYS if value.get(key)), None)
 
 
 def _limit(parsed: JSONObject) -> int | None:
@@ -112,6 +138,8 @@ def search(  # noqa: PLR0913 – the seam's signature: one call site, keyword-on
     fresh = [text for text in query.queries if _normalise(text, query.group) not in asked]
     asked.update(_normalise(text, query.group) for text in query.queries)
     positions = list(dict.fromkeys(_positions(index, query, limits, fresh or query.queries)))
+    if not positions and fresh:
+        return _answer_nothing(index.documents, " ".join(fresh))
     return _answer(index.documents, positions, loaded, limits, repeated=not fresh)
 
 
@@ -161,7 +189,7 @@ def _by_pattern(documents: Sequence[Document], pattern: str) -> list[int]:
     import regex  # type: ignore[import-untyped] # noqa: PLC0415  # no types; a hundredth of a start
 
     try:
-        compiled = regex.compile(pattern[:PATTERN_CHARS], regex.IGNORECASE)
+        compiled = regex.compile(pattern[:PATTERN_CHARS], regex.IGNORECASE | regex.MULTILINE)
         text = "\n".join(f"{tool.name} {_brief(tool)}" for tool in documents)
         lines = [match.start() for match in compiled.finditer(text, timeout=PATTERN_SECONDS)]
     except (regex.error, TimeoutError):
@@ -189,11 +217,37 @@ def _answer(
         body["already_loaded"] = list(already)
     if repeated:
         body["note"] = REPEATED
-    elif names:
-        body["note"] = LOADED
     else:
-        body["note"] = NOTHING
+        body["note"] = LOADED
     return Found(tuple(tool.name for tool in new), already, _dump(body))
+
+
+def _answer_nothing(documents: Sequence[Document], text: str) -> Found:
+    """Where to look instead: names spelled like the query, and the groups that there are."""
+    body: JSONObject = {"loaded": []}
+    asked = _trigrams(text)
+    likeness = [(_share(asked, tool.name), tool.name) for tool in documents[:GUESSED]]
+    alike = sorted((one for one in likeness if one[0] >= LEAST_LIKENESS), key=lambda one: -one[0])
+    if alike:
+        body["similar"] = [name for _, name in alike[:MAX_GUESSES]]
+    groups = _groups(documents)
+    if groups:
+        body["groups"] = groups[:MAX_GROUPS]
+    return Found((), (), _dump({**body, "note": NOTHING}))
+
+
+def _trigrams(text: str) -> frozenset[str]:
+    plain = squash(text[:MAX_QUERY_CHARS])
+    return frozenset(plain[at : at + 3] for at in range(len(plain) - 2))
+
+
+def _share(asked: frozenset[str], name: str) -> float:
+    own = _trigrams(name)
+    return len(own & asked) / len(own | asked) if own and asked else 0.0
+
+
+def _groups(documents: Sequence[Document]) -> list[str]:
+    return list(dict.fromkeys(tool.group for tool in documents if tool.group))
 
 
 def _affordable(documents: Sequence[Document], chars: int | None) -> Iterator[Document]:
@@ -223,8 +277,8 @@ def _list_group(documents: Sequence[Document], group: str | None, loaded: Contai
     """Without a query: the names of the group, or of the groups; nothing is loaded."""
     members = _members(documents, group)
     if members is None:
-        groups = list(dict.fromkeys(tool.group for tool in documents if tool.group))
-        return Found((), (), _dump({"loaded": [], "groups": groups[:MAX_NAMES], "note": LISTED}))
+        groups = _groups(documents)[:MAX_NAMES]
+        return Found((), (), _dump({"loaded": [], "groups": groups, "note": LISTED}))
     names = [documents[position].name for position in sorted(members)]
     already = tuple(name for name in names if name in loaded)
     return Found((), already, _dump({"loaded": [], "names": names[:MAX_NAMES], "note": LISTED}))

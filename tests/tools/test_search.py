@@ -42,11 +42,41 @@ def _search(
         "weather",
         '{"queries": ["weather"',
         '{"queries": ["weather',
+        "{'queries': ['weather']}",
+        '{queries: ["weather",]}',
+        "queries: weather",
+        '```json\n{"queries": ["weather"]}\n```',
+        '<tool_call>{"queries": ["weather"]}</tool_call>',
+        '{"queries": [{"query": "weather"}]}',
+        '{"capability": "weather"}',
     ],
 )
 def test_arguments_are_read_however_written(arguments: str) -> None:
     """Wrong keys, double encoding, cut-off and missing JSON all mean the obvious."""
     assert parse_arguments(arguments).queries == ("weather",)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "{", "%%%", "null", '{"queries":', '{"queries": 7}', "[[]]"]
+)
+def test_arguments_without_a_word_get_the_list(arguments: str) -> None:
+    """What cannot be read is answered like what is empty: with what there is to search."""
+    assert _search(arguments).text == _search("{}").text
+    assert orjson.loads(_search(arguments).text)["groups"] == ["kv"]
+
+
+def test_names_and_patterns_need_no_json() -> None:
+    """They are taken as they stand."""
+    assert _search("select:weather,kv__secret_get").new == ("weather", "kv__secret_get")
+    assert _search("/^kv__/").new == ("kv__secret_get", "kv__secret_set")
+
+
+def test_a_query_that_matches_nothing_hears_where_to_look() -> None:
+    """Names that are spelled like it, and the groups; never the same words again."""
+    answer = orjson.loads(_search('{"queries": ["weathercast9000x"]}').text)
+    assert (answer["loaded"], answer["groups"]) == ([], ["kv"])
+    assert answer["similar"] == ["weather"]
+    assert "Do not repeat" in answer["note"]
 
 
 @pytest.mark.item(
