@@ -221,14 +221,14 @@ async def test_only_what_is_on_is_asked(
 
 
 async def test_a_slow_judge_costs_one_short_deadline(tmp_path: Path) -> None:
-    """After 200 ms the ranker predicts and the answer begins; the gate still gets its verdict."""
-    town = Town(delay=1.0)
-    selection = {"enabled": True, "timeout_ms": 200}
+    """After half a second the ranker predicts and the answer begins; the gate gets its verdict."""
+    town = Town(delay=1.5)
+    selection = {"enabled": True, "timeout_ms": 500}
     async with open_rig(tmp_path, town, tool_selection=selection) as rig:
         await rig.say("warm up", tools=False)
         began = time.perf_counter()
         await rig.say(ASKED)
-        assert town.reached - began < 0.39
+        assert town.reached - began < 0.95
         assert NOTE_TAG not in town.bodies[-1]["messages"][-1]["content"]
         assert "mail_delete" in town.tools
         assert await rig.stored() == {"home": "I live in Rome."}
@@ -302,7 +302,7 @@ async def test_the_metrics_count_one_judgment(tmp_path: Path) -> None:
 async def test_a_silent_judge_is_waited_for_three_times(tmp_path: Path) -> None:
     """Later turns go on at once, although the gate's longer deadline has not even run out."""
     town = Town(delay=60.0)
-    selection = {"enabled": True, "timeout_ms": 150}
+    selection = {"enabled": True, "timeout_ms": 400}
     gate = {"timeout_ms": 3_000}
     async with open_rig(tmp_path, town, 0, tool_selection=selection, memory_gate=gate) as rig:
         waited = []
@@ -310,5 +310,5 @@ async def test_a_silent_judge_is_waited_for_three_times(tmp_path: Path) -> None:
             began = time.perf_counter()
             await rig.say(f"I sent mail {number}")
             waited.append(town.reached - began)
-        assert sum(seconds > 0.14 for seconds in waited[:3]) == 3
-        assert sum(seconds > 0.14 for seconds in waited[3:]) <= 1
+        assert sum(seconds > 0.39 for seconds in waited[:3]) == 3
+        assert sum(seconds > 0.39 for seconds in waited[3:]) <= 1
