@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxy.memory.gate.pair import ease_of
 from train.gate.rows import FOREIGN, ORDINARY, Row
 
 Scores = NDArray[np.float64]
@@ -44,7 +45,8 @@ class Nested:
             known = [rows[i] for i in others]
             share = even(known, self.networks[others], self.words[others])
             blend = self.networks + share * self.words
-            passed[here] = blend[here] >= threshold_for(known, blend[others], recall)
+            ease = np.array([ease_of(rows[i]["latest"]) for i in here])
+            passed[here] = blend[here] + ease >= threshold_for(known, blend[others], recall)
         return passed
 
 

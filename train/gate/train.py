@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from proxy.memory.gate.model import NETWORK_FILE, WORDS_FILE, pack_words
+from proxy.memory.gate.pair import ease_of
 from train.gate.figures import Nested, even, report, threshold_for
 from train.gate.nets import LAYERS, Plan, encode, score, train
 from train.gate.rows import HERE, Row, is_foreign, load_rows
@@ -64,9 +65,10 @@ def show(rows: Sequence[Row], found: Nested) -> None:
         "blend": threshold_for(rows, blend, RECALL),
         "words": threshold_for(rows, found.words, RECALL),
     }
+    ease = np.array([ease_of(row["latest"]) for row in rows])
     for name, scores in (("networks", found.networks), ("words", found.words), ("blend", blend)):
         for recall in (0.96, RECALL, 0.98):
-            passed = scores >= threshold_for(rows, scores, recall)
+            passed = scores + ease >= threshold_for(rows, scores, recall)
             lines = list(report(rows, passed))
             print(f"== {name} at recall {recall}")
             print("\n".join(lines if recall == RECALL and name != "networks" else lines[:4]))

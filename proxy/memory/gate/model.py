@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proxy.judge.questions import State
-from proxy.memory.gate.pair import read_pair
+from proxy.memory.gate.pair import ease_of, read_pair
 from proxy.memory.gate.words import BUCKETS, Words
 from proxy.tools.semantic import FAILURES, has_semantic, load_universal, restrain_threads
 
@@ -59,7 +59,8 @@ class MeaningGate:
         wanted = texts.all
         with self._alone:
             vectors = vectors_of(wanted, self._encoder.encode(wanted))
-        return self._network.judge(*read_inputs(texts, vectors), self._words.score(pair))
+        letters, ease = self._words.score(pair), ease_of(pair.latest)
+        return self._network.judge(*read_inputs(texts, vectors), letters, ease)
 
 
 class LateGate:

@@ -79,14 +79,16 @@ class Network:
         self._letters = float(self._weights.pop("letters"))
         self._shift = float(self._weights.pop("shift"))
 
-    def judge(self, whole: Matrix, clauses: Matrix, letters: float = 0.0) -> float:
+    def judge(
+        self, whole: Matrix, clauses: Matrix, letters: float = 0.0, ease: float = 0.0
+    ) -> float:
         """The probability; the threshold was moved to one half when the weights were written.
 
         `letters` is the logit of the model that reads the wording, which sentence vectors blur; it
-        weighs as much as the networks together.
+        weighs as much as the networks together. `ease` lowers the threshold.
         """
         votes = [self._vote(member, whole, clauses) for member in range(self._members)]
-        logit = sum(votes) / len(votes) + self._letters * letters - self._shift
+        logit = sum(votes) / len(votes) + self._letters * letters - self._shift + ease
         return float(1 / (1 + np.exp(-logit)))
 
     def _vote(self, member: int, whole: Matrix, clauses: Matrix) -> float:

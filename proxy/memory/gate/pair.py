@@ -24,6 +24,11 @@ _QUOTED = re.compile(
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 
+EASE = 0.9
+"""Logits by which the threshold is lower in scripts with few rows to learn from: doubts pass."""
+_SCARCE = re.compile("[\u0600-\u06ff\u3040-\u30ff]")
+"""Arabic letters and Japanese kana, whose languages missed most requests out of fold."""
+
 _CLAUSE = re.compile(r"(?<=[.!?;:,…—–])\s+|(?<=[。！？；，、：])|\n+")
 
 
@@ -95,3 +100,8 @@ def _split(text: str) -> Iterator[tuple[str, bool]]:
         end = match.end()
     if end < len(text):
         yield text[end:], False
+
+
+def ease_of(text: str) -> float:
+    """How much sooner a message passes because of its script."""
+    return EASE if _SCARCE.search(text) else 0.0

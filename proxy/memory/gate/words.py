@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from proxy.memory.gate.pair import Pair, clip, split_clauses
+from proxy.memory.gate.pair import Pair, clip, ease_of, split_clauses
 
 BUCKETS = 1 << 18
 MOST_CHARS = 1_000
@@ -37,7 +37,7 @@ class Words:
 
     def judge(self, pair: Pair) -> float:
         """The probability; one half is the threshold."""
-        logit = self.score(pair) - self._shift
+        logit = self.score(pair) - self._shift + ease_of(pair.latest)
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
     def score(self, pair: Pair) -> float:

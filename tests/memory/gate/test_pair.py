@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.memory.gate.pair import Pair, clip, read_pair, split_clauses
+from proxy.memory.gate.pair import Pair, clip, ease_of, read_pair, split_clauses
 
 
 def test_the_answer_before() -> None:
@@ -40,3 +40,9 @@ def test_parts() -> None:
     assert split_clauses("a, b. 今日、c") == ["a,", "b.", "今日、", "c"]
     assert clip("x" * 50 + "y" * 50, 10) == "xxxxxx … yyyy"
     assert not Pair("", ()).quotes
+
+
+def test_scripts_with_little_to_learn_from_pass_sooner() -> None:
+    """In doubt the agent runs, and there is more doubt about Arabic letters and kana."""
+    assert ease_of("تذكر أنني أدرس الطب") == ease_of("覚えておいて") > 0
+    assert ease_of("Remember that I study medicine") == ease_of("记住我是左撇子") == 0
