@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, TypeAdapter
@@ -73,10 +73,21 @@ def render_tables(model: type[BaseModel]) -> str:
 
 
 def explain(field: FieldInfo) -> str:
-    """A field's description, else the first sentence of the section that it holds."""
+    """A field's description, else its section's first sentence; then the words it takes."""
     section = _section(field)
     text = field.description or (section.__doc__ if section else "") or ""
-    return " ".join(text.split("\n\n")[0].split())
+    words = ", ".join(f"`{word}`" for word in _choices(field.annotation))
+    choices = f" One of {words}." if words else ""
+    return " ".join(text.split("\n\n")[0].split()) + choices
+
+
+def _choices(annotation: Any) -> Iterator[str]:
+    """The words of a Literal, also of one that stands inside `… | None` or a list."""
+    for part in get_args(annotation):
+        if get_origin(annotation) is not Literal:
+            yield from _choices(part)
+        elif isinstance(part, str):
+            yield part
 
 
 def _render_rows(section: type[BaseModel] | None, prefix: str) -> Iterator[str]:
