@@ -8,7 +8,7 @@ from proxy.ledger.store import Ledger
 from proxy.ledger.usage import NO_TOKENS, Row, Tokens, TurnRow, read_usage
 from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import ChatRequest
-from proxy.plan.plan import RequestPlan
+from proxy.plan.plan import Recount, RequestPlan
 from proxy.triage.session import Session
 from proxy.upstream.rounds import Report, Spoken
 from proxy.wire import Headers, JSONObject
@@ -39,6 +39,7 @@ class Account:
     untriaged: str | None = None
     tokens: Tokens = NO_TOKENS
     found: tuple[str, ...] = ()
+    recount: Recount | None = None
 
     def __post_init__(self) -> None:
         self.request_id = self.request.request_id
@@ -77,8 +78,9 @@ class Account:
             self.metrics.rounds.add(report.finding)
         elif report.round > 1 and report.outcome != "ok":
             self.metrics.rounds.add("failed")
+        self._settle_counts()
         tokens = self.tokens = read_usage(report.usage)
-        caller = self.request.caller
+        caller, plan = self.request.caller, self.plan.booked()
         self.ledger.record(
             Row(
                 request_id=self.request_id,
@@ -99,8 +101,8 @@ class Account:
                 started_at=report.started_at,
                 latency_ms=report.latency_ms,
                 tools_sent=report.tools_sent,
-                tools_deferred=self.plan.deferred if first else None,
-                tokens_avoided=self.plan.saved if first else None,
+                tools_deferred=plan.deferred if first else None,
+                tokens_avoided=plan.saved if first else None,
                 outcome=report.outcome,
                 cache_write_tokens=tokens.cache_write,
                 service_tier=report.tier,
@@ -125,7 +127,8 @@ class Account:
         if self.closed:
             return
         self.closed = True
-        caller, plan = self.request.caller, self.plan
+        self._settle_counts()
+        caller, plan = self.request.caller, self.plan.booked()
         hits = unused = missed = 0
         if plan.bypass is None:
             called = {call.name for call in spoken.calls} if spoken else set()
@@ -158,12 +161,22 @@ class Account:
         if self.triage is not None and outcome == "ok":
             self.triage.end(self.tokens, self.request_id)
 
+    def _settle_counts(self) -> None:
+        """Fills in the tokens of a catalogue that were still being counted when the turn began.
+
+        Not after the first row: the turn's line says the same.
+        """
+        if self.recount is not None and self.plan.saved is None:
+            saved, sent = self.recount()
+            self.plan = replace(self.plan, saved=saved, sent=sent)
+            self.recount = None
+
     def _detail(self) -> JSONObject | None:
         """The plan, and the id that judgments were booked under when it is another one."""
         detail: JSONObject = {}
         if self.triage is not None and self.triage.scene.mode != "off":
             detail["triage"] = self.triage.describe()
-        if self.plan.bypass is None:
+        if self.plan.bypass is None or self.plan.observed:
             detail["plan"] = self.plan.describe()
         if self.request_id != self.request.request_id:
             detail["own_id"] = self.request.request_id

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from proxy.draft import Draft
 from proxy.errors import UsherError
-from proxy.plan.plan import Decision, RequestPlan
+from proxy.plan.plan import Decision, Recount, RequestPlan
 from proxy.tools.history import Asked
 from proxy.wire import Headers
 
@@ -30,12 +30,23 @@ def plan_of(draft: Draft, *, decisions: bool = False) -> RequestPlan:
     )
 
 
+def recounter(draft: Draft, plan: RequestPlan) -> Recount | None:
+    """A later look at the tokens that are not counted yet; None where they are.
+
+    It goes by the first round: what searches load afterwards was not in its prompt.
+    """
+    if plan.saved is not None:
+        return None
+    toolbox, declared = draft.toolbox, draft.arrangement.declared()
+    return lambda: (toolbox.count_saved(declared), toolbox.count_sent(declared))
+
+
 def facts_of(plan: RequestPlan, overhead: float) -> Headers:
     """What Usher did, as response headers; what is not known is left out."""
     headers: Headers = [(b"x-usher-overhead-ms", b"%.2f" % overhead)]
     if plan.tools:
         headers.append((b"x-usher-tools", plan.summary().encode()))
-    if plan.saved is not None:
+    if plan.saved is not None and not plan.observed:
         headers.append((b"x-usher-tokens-saved", str(plan.saved).encode()))
     return headers
 

@@ -18,7 +18,7 @@ from proxy.account import Account
 from proxy.converse import converse
 from proxy.dispatch import Dispatch
 from proxy.draft import Drafter, Opened, reopen
-from proxy.facts import plan_of
+from proxy.facts import plan_of, recounter
 from proxy.forward import forward
 from proxy.ledger.store import Ledger
 from proxy.memory.service import Brought, MemoryService
@@ -99,6 +99,7 @@ class Turn:
             account.plan = draft
             return await forward(crew.dispatch, opened, account, session)
         account.plan = plan_of(draft, decisions=opened.policy.explain)
+        account.recount = recounter(draft, account.plan)
         if opened.policy.deferral == "observe":
             account.plan = replace(account.plan, bypass="observe")
             return await forward(crew.dispatch, opened, account, session)

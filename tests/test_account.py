@@ -96,6 +96,41 @@ def test_a_bypassed_request_counts_no_tools() -> None:
     assert 'usher_tools_total{state="kept"} 0.0' in metrics.render()[0].decode()
 
 
+def test_tokens_counted_during_the_turn_are_booked() -> None:
+    """A new catalogue is counted while the model answers; the row waits for that anyway."""
+    account, ledger, _ = _account(RequestPlan(None, deferred=9))
+    account.recount = lambda: (500, 90)
+    account.enter_single("ok")
+    account.close("ok")
+    assert ledger.rows[0].tokens_avoided == ledger.turns[0].tokens_avoided == 500
+
+
+def test_tokens_counted_too_late_stay_unknown_in_the_whole_turn() -> None:
+    """The rows and the turn's line never tell different sums."""
+    account, ledger, _ = _account(RequestPlan(None, deferred=9))
+    counts = iter([(None, None), (500, 90)])
+    account.recount = lambda: next(counts)
+    account.enter_single("ok")
+    account.close("ok")
+    assert ledger.rows[0].tokens_avoided is None
+    assert ledger.turns[0].tokens_avoided is None
+
+
+def test_a_plan_that_was_not_followed_saved_nothing() -> None:
+    """In observe mode the upstream received every tool; the plan is shown, not booked."""
+    plan = RequestPlan("observe", 9, 2, 7, ("a",), ("a",), saved=500, sent=90)
+    account, ledger, metrics = _account(plan)
+    account.enter_single("ok", {"prompt_tokens": 1}, "m")
+    account.close("ok")
+    row, turn = ledger.rows[0], ledger.turns[0]
+    assert (row.tools_sent, row.tools_deferred, row.tokens_avoided) == (9, 0, 0)
+    assert (turn.kept, turn.deferred, turn.predicted, turn.tokens_avoided) == (9, 0, 0, 0)
+    assert turn.detail is not None
+    assert turn.detail["plan"]["bypass"] == "observe"
+    assert turn.detail["plan"]["tokens_saved"] == 500
+    assert "usher_tool_tokens_saved_total 0.0" in metrics.render()[0].decode()
+
+
 def test_the_books_go_by_the_id_that_the_client_sees() -> None:
     """The upstream's own id when it sends one; ours is noted beside it."""
     account, ledger, _ = _account()

@@ -20,6 +20,13 @@ def test_what_is_not_known_is_left_out() -> None:
     }
 
 
+def test_what_was_only_observed_is_called_that() -> None:
+    """Nobody takes a plan that was not followed for tokens that were saved."""
+    headers = dict(facts_of(RequestPlan("observe", 3, 1, 2, saved=7), 0.0))
+    assert headers[b"x-usher-tools"] == (b"kept=1;deferred=2;predicted=0;discovered=0;mode=observe")
+    assert b"x-usher-tokens-saved" not in headers
+
+
 def test_a_content_type_is_found_whatever_its_case() -> None:
     """Servers write header names and values as they like."""
     assert content_type([(b"X", b"y"), (b"Content-Type", b"Text/Event-Stream")]) == (

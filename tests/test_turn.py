@@ -15,6 +15,7 @@ from tests.turns import (
     chat_request,
     completion,
     events,
+    read,
     request,
     search,
     stage,
@@ -98,7 +99,11 @@ async def test_observing_changes_nothing() -> None:
     body = orjson.dumps(request())
     reply = await theatre.chat(body)
     assert theatre.transport.sent[0].body == body
-    assert _header(reply, b"x-usher-tools") == b"kept=0;deferred=6;predicted=0;discovered=0"
+    assert _header(reply, b"x-usher-tools") == (
+        b"kept=0;deferred=6;predicted=0;discovered=0;mode=observe"
+    )
+    await read(reply)
+    assert theatre.ledger.rows[0].tools_deferred == theatre.ledger.rows[0].tokens_avoided == 0
 
 
 async def test_a_client_can_switch_deferral_off() -> None:

@@ -95,13 +95,27 @@ def read_span(text: str) -> float:
 
 
 def describe_savings(savings: list[JSONObject]) -> str:
-    """What deferral and prediction did, in one sentence each."""
-    turns, avoided, hits, unused = (
+    """What deferral and prediction did, in one sentence each; unknown savings are never 0."""
+    turns, avoided, uncounted, hits, unused = (
         sum(row.get(name) or 0 for row in savings)
-        for name in ("turns", "tokens_avoided_estimate", "hits", "unused")
+        for name in (
+            "turns",
+            "tokens_avoided_estimate",
+            "turns_without_estimate",
+            "hits",
+            "unused",
+        )
     )
-    saved = f"{turns:,} turns, about {avoided:,} tokens of tool schemas kept out of prompts"
-    return f"{saved}; {hits:,} of {hits + unused:,} predicted tools were called"
+    kept_out = "tokens of tool schemas kept out of prompts"
+    missing = f"not counted yet for {uncounted:,} of {turns:,} turns"
+    if not uncounted:
+        saved = f"about {avoided:,} {kept_out}"
+    elif avoided:
+        saved = f"about {avoided:,} {kept_out} ({missing})"
+    else:
+        saved = f"{kept_out}: {missing}"
+    called = f"{hits:,} of {hits + unused:,} predicted tools were called"
+    return f"{turns:,} turns, {saved}; {called}"
 
 
 def shape(row: JSONObject, query: UsageQuery) -> list[object]:

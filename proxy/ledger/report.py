@@ -75,6 +75,9 @@ def select_savings(query: UsageQuery) -> Select[Any]:
         func.count().label("turns"),
         *(func.sum(turns.c[name]).label(name) for name in _TURN_SUMS),
         func.sum(turns.c.tokens_avoided).label("tokens_avoided_estimate"),
+        _count_if((turns.c.deferred > 0) & turns.c.tokens_avoided.is_(None)).label(
+            "turns_without_estimate"
+        ),
     )
     return _filter(statement, turns, query).group_by(*groups).order_by(*groups)
 

@@ -1,9 +1,13 @@
 """What Usher decided for one request, as values that `explain`, headers and the ledger show."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from proxy.wire import JSONObject
+
+Recount = Callable[[], tuple[int | None, int | None]]
+"""Gives the tokens that were not sent and those that were, None while they are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,32 @@ class RequestPlan:
         """Whether nobody looked at the tools: what passes unread has an unknown number of them."""
         return not self.tools and self.bypass not in (None, "no tools")
 
+    @property
+    def observed(self) -> bool:
+        """Whether the plan was made and not followed: the upstream received every tool."""
+        return self.bypass == "observe"
+
+    def booked(self) -> "RequestPlan":
+        """What became of the plan, for the books: one that was not followed saved nothing."""
+        if not self.observed:
+            return self
+        return replace(
+            self,
+            kept=self.tools,
+            deferred=0,
+            predicted=(),
+            guessed=(),
+            discovered=(),
+            saved=0,
+            sent=_add(self.saved, self.sent),
+        )
+
     def summary(self) -> str:
         """The value of `x-usher-tools`."""
         return (
             f"kept={self.kept};deferred={self.deferred}"
             f";predicted={len(self.predicted)};discovered={len(self.discovered)}"
+            f"{';mode=observe' if self.observed else ''}"
         )
 
     def describe(self) -> JSONObject:

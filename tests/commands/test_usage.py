@@ -77,7 +77,7 @@ def test_asking_creates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_savings_are_one_sentence() -> None:
-    """What deferral and prediction did, summed over groups; unknown numbers count as none."""
+    """What deferral and prediction did, summed over groups."""
     groups: list[JSONObject] = [
         {"turns": 2, "tokens_avoided_estimate": 200_000, "hits": 1, "unused": 4},
         {"turns": 1, "tokens_avoided_estimate": None, "hits": None, "unused": None},
@@ -85,6 +85,19 @@ def test_savings_are_one_sentence() -> None:
     assert describe_savings(groups) == (
         "3 turns, about 200,000 tokens of tool schemas kept out of prompts; "
         "1 of 5 predicted tools were called"
+    )
+
+
+def test_savings_that_are_not_counted_are_not_zero() -> None:
+    """The first turn with a new catalogue may end before its tools are counted: that is said."""
+    first: JSONObject = {"turns": 1, "tokens_avoided_estimate": None, "turns_without_estimate": 1}
+    later: JSONObject = {"turns": 3, "tokens_avoided_estimate": 900, "turns_without_estimate": 0}
+    assert describe_savings([first]).startswith(
+        "1 turns, tokens of tool schemas kept out of prompts: not counted yet for 1 of 1 turns; "
+    )
+    assert describe_savings([first, later]).startswith(
+        "4 turns, about 900 tokens of tool schemas kept out of prompts "
+        "(not counted yet for 1 of 4 turns); "
     )
 
 

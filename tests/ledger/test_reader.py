@@ -28,7 +28,7 @@ CALLS = [
 TURNS = [
     turn(detail={"plan": {"predicted": ["a"]}, "memory": {"verdict": "skip"}}),
     turn(request_id="req_2", key="bob", started_at=NOON + DAY, hits=None),
-    turn(request_id="req_3", tenant="other"),
+    turn(request_id="req_3", tenant="other", tokens_avoided=None),
 ]
 
 
@@ -82,7 +82,9 @@ async def test_savings(database: Database) -> None:
     (acme,) = await Reader(database.read).savings(UsageQuery((), "acme"))
     assert orjson.dumps(acme)
     assert (acme["turns"], acme["deferred"], acme["hits"], acme["unused"]) == (2, 464, 1, 6)
-    assert acme["tokens_avoided_estimate"] == 220_000
+    assert (acme["tokens_avoided_estimate"], acme["turns_without_estimate"]) == (220_000, 0)
+    (other,) = await Reader(database.read).savings(UsageQuery((), "other"))
+    assert (other["tokens_avoided_estimate"], other["turns_without_estimate"]) == (None, 1)
 
 
 async def test_newest_requests_first(database: Database) -> None:

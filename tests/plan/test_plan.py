@@ -26,3 +26,14 @@ def test_what_passes_whole_keeps_its_tools() -> None:
     unread = pass_as_is("off").describe()["tools"]
     assert (unread["sent_by_client"], unread["kept"]) == (None, None)
     assert pass_as_is("no tools").describe()["tools"]["sent_by_client"] == 0
+
+
+def test_a_plan_that_was_not_followed_books_nothing() -> None:
+    """Observing sends every tool, so nothing is deferred and no token is saved."""
+    plan = RequestPlan("observe", 10, 2, 8, ("a",), ("a",), ("b",), saved=70, sent=30)
+    booked = plan.booked()
+    assert (booked.kept, booked.deferred, booked.predicted, booked.discovered) == (10, 0, (), ())
+    assert (booked.saved, booked.sent) == (0, 100)
+    assert plan.summary() == "kept=2;deferred=8;predicted=1;discovered=1;mode=observe"
+    followed = RequestPlan(None, 10, 2, 8, saved=70)
+    assert followed.booked() is followed
