@@ -34,6 +34,8 @@ def put_figures(page: str, report: JSONObject) -> str:
 def _render_row(turn: JSONObject) -> str:
     off, on = turn["off"], turn["on"]
     called = ", ".join(f"`{name}`" for name in turn["called"]) or "none, rightly"
+    if turn["headers"].get("x-usher-predict") == "off":
+        called += " (prediction off: found by a search)"
     cells = (
         f"“{turn['prompt']}”",
         off["tools"],
