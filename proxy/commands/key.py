@@ -15,9 +15,10 @@ from proxy.errors import ConfigError
 from proxy.keys.issue import describe_key, new_key, revoke_key, rotate_key
 from proxy.keys.key import GatewayKey, KeyPolicy, Limits
 from proxy.keys.keyfile import key_path, read_keys
-from proxy.ledger.usage import nano_usd
+from proxy.ledger.usage import NANO, nano_usd
 from proxy.settings import Settings
 from proxy.upstream.target import Targets
+from proxy.wire import JSONObject
 
 app = typer.Typer(help="Make, list, revoke and rotate gateway keys.", no_args_is_help=True)
 
@@ -31,7 +32,10 @@ Name = Annotated[str, typer.Argument(help="The key's name, as the ledger shows i
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SPAN = re.compile(r"(\d{1,4})([mhd])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
-_COLUMNS = ("name", "id", "tenant", "state", "admin", "models", "upstream", "user", "limits")
+_COLUMNS = (
+    "name", "id", "tenant", "state", "admin", "models", "upstream", "user", "policy", "limits",
+)  # fmt: skip
+_BUDGETS = {"budget_day": "day", "budget_month": "month"}
 CHOICES = {
     field.name: [word for word in get_args(get_args(field.type)[0]) if word]
     for field in msgspec.structs.fields(KeyPolicy)
@@ -99,7 +103,7 @@ def list_keys(config: Config = None, as_json: AsJson = False) -> None:
     elif not keys:
         print_text("no keys: the gateway is open, and listens on loopback only")
     else:
-        print_table(_COLUMNS, [[cell(key.get(column)) for column in _COLUMNS] for key in keys])
+        print_table(_COLUMNS, [list_cells(key) for key in keys])
 
 
 @app.command()
@@ -168,8 +172,20 @@ def show_secret(name: str, secret: str, *, as_json: bool) -> None:
         print_text(f"{secret}\nThis is the only time the secret of {name} is shown.")
 
 
-def cell(value: object) -> object:
-    """Lists and limits in one cell."""
-    if isinstance(value, dict):
-        return " ".join(f"{name}={number}" for name, number in value.items())
-    return ", ".join(value) if isinstance(value, list | tuple) else value
+def list_cells(key: JSONObject) -> list[object]:
+    """A key as a line of the list."""
+    trusted = ["trust-user"] if key.get("trust_user") else []
+    fixed = [f"{name}={word}" for name, word in key.get("policy", {}).items()]
+    limits = [describe_limit(name, number) for name, number in key.get("limits", {}).items()]
+    shown = key | {
+        "models": ", ".join(key.get("models", ())),
+        "policy": " ".join(trusted + fixed),
+        "limits": " ".join(limits),
+    }
+    return [shown.get(column) or None for column in _COLUMNS]
+
+
+def describe_limit(name: str, number: int) -> str:
+    """A limit as a person would write it: budgets in dollars, all others as numbers."""
+    span = _BUDGETS.get(name)
+    return f"{name}={number}" if span is None else f"${number / NANO:.12g}/{span}"

@@ -72,6 +72,16 @@ def test_the_list() -> None:
     assert as_data("list")["keys"][0]["limits"] == {"rpm": 5}
 
 
+def test_the_list_speaks_of_dollars_and_policies() -> None:
+    """An operator reads a budget as it was given, and sees what is fixed for a key."""
+    words = "new alice --budget-day 5 --budget-month 40.5 --trust-user --defer off --memory read"
+    usher_key(*words.split())
+    shown = usher_key("list")
+    assert "$5/day $40.5/month" in shown
+    assert "trust-user defer=off memory=read" in shown
+    assert as_data("list")["keys"][0]["limits"]["budget_day"] == 5_000_000_000
+
+
 def test_an_upstream_has_to_be_there(config: str) -> None:
     """Else each request of the key would be refused; the list shows which one it is."""
     for wrong, hint in (("azur", "did you mean azure?"), ("nope", "there are standin, azure")):
