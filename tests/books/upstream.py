@@ -64,8 +64,7 @@ class Upstream:
         assert isinstance(sent.body, bytes)
         body = orjson.loads(sent.body)
         user = next(m for m in body["messages"] if m["role"] == "user")
-        kind, number = user["content"].split()
-        turn = int(number)
+        kind, turn = read_turn(user["content"])
         context, calls = SCRIPTS[kind][self.steps[turn]]
         self.steps[turn] += 1
         if context == "refused":
@@ -92,6 +91,20 @@ class Upstream:
             totals.completion += completion
             self.by_turn[turn].append(usage)
         return usage
+
+
+def read_turn(content: str) -> tuple[str, int]:
+    """The kind and the number of a turn: the first word and number; any other text is `text`.
+
+    Memory may have added a note to the user's message.
+    """
+    words = content.split()
+    number = next(int(word) for word in map(_bare, words) if word.isdigit())
+    return words[0] if words[0] in SCRIPTS else "text", number
+
+
+def _bare(word: str) -> str:
+    return word.partition(".")[0]
 
 
 def _reply(body: JSONObject, calls: Sequence[JSONObject], usage: JSONObject | None) -> Prepared:
