@@ -17,6 +17,7 @@ from proxy.evals.abstain import evaluate_abstention
 from proxy.evals.baseline import find_regressions, measure_entry, read_baseline
 from proxy.evals.curate import Candidate, curate
 from proxy.evals.gate import Form, dump, evaluate_gate, open_gate
+from proxy.evals.learning import evaluate_learning
 from proxy.evals.next_tool import evaluate_next_tool
 from proxy.evals.rankers import open_ranker
 from proxy.evals.retrieval import evaluate_retrieval
@@ -75,6 +76,18 @@ def show_ablation(folder: Set, as_json: AsJson = False) -> None:
         return
     for row in figures["rows"]:
         typer.echo(f"{row['without']:>12}  R@1 {row['recall@1']:.4f}  R@5 {row['recall@5']:.4f}")
+
+
+@app.command("learning")
+def show_learning(
+    folder: Set,
+    ranker: RankerName = "lexical",
+    mute: Annotated[int, typer.Option(min=0, help="Tools that lose their name and text.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What learning half of the queries from use does for the other half."""
+    with open_ranker(ranker, vectors_file(os.environ)) as opened:
+        show(evaluate_learning(folder, ranker, opened, mute), as_json=as_json)
 
 
 @app.command("gate")
