@@ -20,6 +20,7 @@ from proxy.edge.auth import Door, RingKeys
 from proxy.edge.decisions import decision_routes
 from proxy.edge.exchange import Edge
 from proxy.edge.explain import explain_routes
+from proxy.edge.forgetful import no_memory_routes
 from proxy.edge.lookup import lookup_routes
 from proxy.edge.memory import memory_routes
 from proxy.edge.page import page_routes
@@ -195,7 +196,7 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
         *lookup_routes(edge, shelf),
         *triage_routes(edge, triage.explain),
         *(page_routes(edge, remembered, settings) if remembered else ()),
-        *(memory_routes(edge, remembered, settings) if remembered else ()),
+        *(memory_routes(edge, remembered, settings) if remembered else no_memory_routes(edge)),
         *decision_routes(edge, judges, forward, settings.classification.serve_timeout_ms / 1000),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes))

@@ -11,6 +11,13 @@ from proxy.edge.exchange import Edge
 from proxy.errors import BadRequest, NotFound
 from proxy.wire import JSON
 
+
+class NoDecision(NotFound):
+    """Nothing was decided after a request of that id."""
+
+    code = "request_not_found"
+
+
 Explain = Callable[[str, str], Awaitable[JSON]]
 """Tenant and request id to the audit's entry, or None."""
 
@@ -25,7 +32,9 @@ def triage_routes(edge: Edge, explain: Explain) -> list[BaseRoute]:
         tenant = read_tenant(asked, query) or asked.caller.tenant
         entry = await explain(tenant, request_id)
         if entry is None:
-            raise NotFound("Nothing was decided after a request of that id, or not lately.")
+            raise NoDecision(
+                "Nothing was decided after a request of that id, or not lately.", param="request_id"
+            )
         return {"request_id": request_id, **entry}
 
     return [Route("/usher/triage/explain", Endpoint(edge, guard(answer)), methods=["GET"])]

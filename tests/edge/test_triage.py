@@ -39,5 +39,8 @@ async def test_an_admin_reads_his_tenants_decisions(key: str, query: str, status
     headers = [("authorization", f"Bearer {key}")]
     answered = await ask(_app(), "GET", f"/usher/triage/explain{query}", b"", headers)
     assert answered.status == status
+    if status == 404:
+        error = orjson.loads(answered.body)["error"]
+        assert (error["code"], error["param"]) == ("request_not_found", "request_id")
     if status == 200:
         assert orjson.loads(answered.body) == {"request_id": "req_1", "reason": "pays"}
