@@ -2,8 +2,10 @@
 FROM python:3.13-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/usher && python -m venv /opt/build
-COPY requirements.lock requirements-build.lock ./
-RUN /opt/usher/bin/python -m pip install --no-cache-dir --require-hashes -r requirements.lock
+COPY requirements.lock requirements-extras.lock requirements-build.lock ./
+# The default has the extra `semantic`; requirements-extras.lock adds Redis, PostgreSQL and traces.
+ARG LOCK
+RUN /opt/usher/bin/python -m pip install --no-cache-dir --require-hashes -r "${LOCK:-requirements.lock}"
 RUN /opt/build/bin/python -m pip install --no-cache-dir --require-hashes -r requirements-build.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY config ./config

@@ -82,8 +82,9 @@ $(BIN)/uv: | $(BIN)/python
 
 lock: $(BIN)/uv ## resolve the dependencies anew (UPGRADE=1 takes newer releases)
 	@$(LOCK) $(if $(UPGRADE),--upgrade) --extra semantic pyproject.toml -o requirements.lock
+	@$(LOCK) $(if $(UPGRADE),--upgrade) -c requirements.lock --all-extras pyproject.toml -o requirements-extras.lock
 	@$(LOCK) $(if $(UPGRADE),--upgrade) -c requirements.lock --group build -o requirements-build.lock
-	@$(LOCK) $(if $(UPGRADE),--upgrade) -c requirements.lock -c requirements-build.lock --all-extras \
+	@$(LOCK) $(if $(UPGRADE),--upgrade) -c requirements-extras.lock -c requirements-build.lock --all-extras \
 		--group dev pyproject.toml -o requirements-dev.lock
 
 clean: ## remove the environment, builds and caches
