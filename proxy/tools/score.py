@@ -3,9 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+
+class Hit(msgspec.Struct, frozen=True):
     """A document that matches; `position` is its index in the catalogue."""
 
     position: int
