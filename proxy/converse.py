@@ -120,7 +120,7 @@ async def converse(
 def _stream(rounds: Rounds, first: UpstreamResponse, host: Host, overhead: float) -> Reply:
     async def end(outcome: str) -> None:
         rounds.abandon(outcome)
-        host.account.close("failed" if outcome == "ok" else outcome)
+        host.account.close(rounds.failure if outcome == "ok" else outcome)
         host.leave()
         await first.aclose()
 

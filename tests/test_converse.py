@@ -1,9 +1,11 @@
 """Conversations whose tools are deferred: what the client gets, what the upstream got."""
 
+from collections.abc import AsyncIterator
+
 import orjson
 import pytest
 
-from proxy.errors import UpstreamError
+from proxy.errors import UpstreamError, UpstreamTimeout
 from proxy.plan.exchange import Reply
 from proxy.upstream.transport import Prepared
 from proxy.wire import Headers, JSONObject
@@ -281,3 +283,20 @@ async def test_an_end_is_never_made_up(*, stream: bool, text: str | None) -> Non
         with pytest.raises(UpstreamError, match="searched"):
             await read(await theatre.chat(request(stream=stream)))
     assert [row.outcome for row in theatre.ledger.rows] == ["ok", "ok", "ok", "no_answer"]
+
+
+async def test_a_stream_that_falls_silent_is_booked_as_what_it_was() -> None:
+    """The turn's line and the call's row use the word that a forwarded turn has."""
+    chunk = (
+        b'data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"},'
+        b'"finish_reason":null}]}\n\n'
+    )
+
+    async def fall_silent() -> AsyncIterator[bytes]:
+        yield chunk
+        raise UpstreamTimeout("nothing for a minute")
+
+    theatre = stage(Prepared(200, SSE_TYPE, fall_silent()))
+    assert b'"upstream_timeout"' in await read(await theatre.chat(request(stream=True)))
+    assert [row.outcome for row in theatre.ledger.rows] == ["upstream_timeout"]
+    assert [turn.outcome for turn in theatre.ledger.turns] == ["upstream_timeout"]

@@ -132,6 +132,12 @@ class Rounds:
         """Reports a call that is still under way when nobody waits for it any more."""
         self._close_round(outcome)
 
+    @property
+    def failure(self) -> str:
+        """Why a stream ended without an answer, as its last call has it."""
+        outcome = self._current.outcome
+        return "failed" if outcome in {None, "ok"} else str(outcome)
+
     async def complete(self, response: UpstreamResponse) -> Completed:
         """The whole turn as one JSON reply; an upstream's error is handed on as it is."""
         head: JSONObject | None = None
