@@ -164,14 +164,16 @@ async def test_a_wish_in_ever_new_words() -> None:
 
 @pytest.mark.item("search/rounds-exhausted", "reported/endless-searches")
 async def test_four_rounds_and_no_end() -> None:
-    """The fifth call is the last, and a search in it reaches nobody."""
+    """A search in the fifth call reaches nobody, and the model is told to answer."""
     wishes = ["storm", "forecast", "send", "delete", "search mailbox"]
     rounds = [completion(None, [search(t, f"s{n}")], number=n) for n, t in enumerate(wishes)]
-    theatre = stage(*rounds, settings=settings(search_limit=1))
+    told = completion("There is none.", number=6)
+    theatre = stage(*rounds, told, settings=settings(search_limit=1))
     seen = await see(theatre, request())
-    assert len(theatre.bodies) == 5
-    assert "tool_search" not in names(theatre.bodies[-1])
-    assert (seen.calls, seen.reason) == ([], "stop")
+    assert len(theatre.bodies) == 6
+    assert "tool_search" not in names(theatre.bodies[-2])
+    assert theatre.bodies[-1]["tool_choice"] == "none"
+    assert (seen.text, seen.calls, seen.reason) == ("There is none.", [], "stop")
     assert b"tool_search" not in seen.raw
 
 
