@@ -20,7 +20,7 @@ from proxy.state.memory import MemoryStore
 from proxy.tools.rank import build_lexical
 from proxy.turn import Crew, Turn
 from proxy.upstream.transport import Prepared, UpstreamRequest
-from proxy.wire import Headers, JSONObject
+from proxy.wire import Headers, JSONObject, dump
 from tests.fakes.transport import FakeTransport, Outcome
 from tests.tools.samples import city_tools
 
@@ -198,7 +198,7 @@ def _frames(
     usage = {**_chunk(number, {}), "choices": []}
     usage["usage"] = {"prompt_tokens": 10, "completion_tokens": number, "total_tokens": 10 + number}
     chunks += [last, usage]
-    return [b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
+    return [b"data: " + dump(chunk) + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
 
 
 def _chunk(number: int, delta: JSONObject) -> JSONObject:

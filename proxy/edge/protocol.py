@@ -73,7 +73,8 @@ class Protocol(HttpToolsProtocol):
         self._in_head = self._expects_head = False
         before = self.cycle
         super().on_headers_complete()
-        if self.cycle is not before:
+        # An answer to HEAD has no body that its head could wait for.
+        if self.cycle is not before and self.scope["method"] != "HEAD":
             self.cycle.transport = Lump(self.cycle)
 
     def on_body(self, body: bytes) -> None:

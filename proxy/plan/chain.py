@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import orjson
 import xxhash
 
-from proxy.wire import JSON, JSONObject
+from proxy.wire import JSON, JSONObject, dump
 
 
 def chain_hashes(messages: Iterable[JSONObject], link: str = "") -> list[str]:
@@ -67,10 +66,10 @@ def _canonical(message: JSONObject, role: JSON) -> bytes:
     """
     content = message.get("content")
     if isinstance(content, str) and "tool_calls" not in message:
-        return orjson.dumps([role, content.strip(), None, (), message.get("tool_call_id")])
+        return dump([role, content.strip(), None, (), message.get("tool_call_id")])
     text = read_text(content).strip()
     parts: JSON = None
     if isinstance(content, list) and not text:
         parts = content
     answered = message.get("tool_call_id")
-    return orjson.dumps([role, text, parts, sorted(call_ids(message)), answered])
+    return dump([role, text, parts, sorted(call_ids(message)), answered])

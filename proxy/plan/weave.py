@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import orjson
 
-from proxy.wire import JSON, JSONObject
+from proxy.wire import JSON, JSONObject, dump
 
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -29,7 +29,7 @@ class Memento:
 
     def encode(self) -> bytes:
         """The stored form."""
-        return orjson.dumps([self.discovered, self.before, self.message, self.after])
+        return dump([self.discovered, self.before, self.message, self.after])
 
     def edit(self, sent: JSONObject) -> "Edit":
         """How it is put back at the message that the client sent."""
@@ -101,7 +101,7 @@ def weave_messages(raw: bytes | memoryview, edits: Mapping[int, Edit]) -> bytes:
         if edit is None:
             woven.append(bytes(item))
             continue
-        woven.extend(orjson.dumps(message) for message in edit.before)
-        woven.append(bytes(item) if edit.message is None else orjson.dumps(edit.message))
-        woven.extend(orjson.dumps(message) for message in edit.after)
+        woven.extend(dump(message) for message in edit.before)
+        woven.append(bytes(item) if edit.message is None else dump(edit.message))
+        woven.extend(dump(message) for message in edit.after)
     return b"[" + b",".join(woven) + b"]"

@@ -85,9 +85,8 @@ class Counter:
         child = self._child or self._start()
         assert child.stdin is not None
         assert child.stdout is not None
-        child.stdin.write(write_texts(batch))
-        child.stdin.flush()
         until = time.monotonic() + self._seconds
+        _write(child.stdin.fileno(), write_texts(batch), until)
         (count,) = struct.unpack("<I", _read(child.stdout.fileno(), 4, until))
         if count == NO_VOCABULARY:
             return None
@@ -101,8 +100,11 @@ class Counter:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            bufsize=0,
             start_new_session=True,  # a Ctrl-C in the terminal is for the gateway, which ends it
         )
+        if self._child.stdin is not None:
+            os.set_blocking(self._child.stdin.fileno(), False)
         return self._child
 
     def _stop(self) -> None:
@@ -132,13 +134,27 @@ def _batches(texts: Sequence[str]) -> list[list[bytes]]:
     return [batch for batch in batches if batch]
 
 
+def _write(descriptor: int, data: bytes, until: float) -> None:
+    """All bytes into a pipe. Raises OSError, TimeoutError when it does not take them in time."""
+    rest = memoryview(data)
+    while rest:
+        _wait(descriptor, select.POLLOUT, until)
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _wait(descriptor: int, event: int, until: float) -> None:
+    # Not select: that knows no descriptors beyond 1,023, which a busy gateway has.
+    poll = select.poll()
+    poll.register(descriptor, event)
+    if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+        raise TimeoutError
+
+
 def _read(descriptor: int, size: int, until: float) -> bytes:
     """So many bytes of a pipe. Raises EOFError, or TimeoutError when they take too long."""
     pieces = b""
     while len(pieces) < size:
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-            raise TimeoutError
+        _wait(descriptor, select.POLLIN, until)
         piece = os.read(descriptor, size - len(pieces))
         if not piece:
             raise EOFError

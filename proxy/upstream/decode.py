@@ -7,13 +7,17 @@ from typing import Protocol
 import brotli
 import zstandard
 
-from proxy.errors import UpstreamError
+from proxy.errors import StreamTruncated, UpstreamError
 from proxy.upstream.transport import UpstreamResponse
 from proxy.wire import Headers
 
 
 class _Decoder(Protocol):
     def feed(self, chunk: bytes) -> bytes: ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether the end of what was encoded has come."""
 
 
 class _Zlib:
@@ -22,6 +26,10 @@ class _Zlib:
 
     def feed(self, chunk: bytes) -> bytes:
         return self._inner.decompress(chunk)
+
+    @property
+    def whole(self) -> bool:
+        return self._inner.eof
 
 
 class _Brotli:
@@ -32,6 +40,11 @@ class _Brotli:
         plain: bytes = self._inner.process(chunk)
         return plain
 
+    @property
+    def whole(self) -> bool:
+        finished: bool = self._inner.is_finished()
+        return finished
+
 
 class _Zstd:
     def __init__(self) -> None:
@@ -40,6 +53,10 @@ class _Zstd:
     def feed(self, chunk: bytes) -> bytes:
         return self._inner.decompress(chunk)
 
+    @property
+    def whole(self) -> bool:
+        return self._inner.eof
+
 
 class Decoded:
     """A response read through its decoders; the headers no longer claim an encoding."""
@@ -47,6 +64,7 @@ class Decoded:
     def __init__(self, inner: UpstreamResponse, decoders: list[_Decoder]) -> None:
         self._inner = inner
         self._decoders = decoders
+        self._fed = False
         self.status = inner.status
         self.headers: Headers = [
             (name, value)
@@ -60,16 +78,25 @@ class Decoded:
             plain = self._decode(chunk)
             if plain:
                 yield plain
+        self._check_end()
 
     async def read(self) -> bytes:
-        """The rest of the body in plain bytes."""
-        return self._decode(await self._inner.read())
+        """The rest of the body in plain bytes. Raises StreamTruncated when its end is missing."""
+        plain = self._decode(await self._inner.read())
+        self._check_end()
+        return plain
 
     async def aclose(self) -> None:
         """Lets go of the response."""
         await self._inner.aclose()
 
+    def _check_end(self) -> None:
+        """A body may be whole on the wire and cut before it was put there."""
+        if self._fed and not all(decoder.whole for decoder in self._decoders):
+            raise StreamTruncated("the upstream's answer ended before its encoding did")
+
     def _decode(self, chunk: bytes) -> bytes:
+        self._fed = self._fed or bool(chunk)
         try:
             for decoder in self._decoders:
                 chunk = decoder.feed(chunk)

@@ -15,7 +15,7 @@ from proxy.tools.search import Query, parse_arguments, search
 from proxy.tools.tokens import estimate_tokens
 from proxy.upstream.brief import Brief
 from proxy.upstream.fate import Fate, Fates, Ruling
-from proxy.wire import JSONObject
+from proxy.wire import JSONObject, dump
 
 MAX_DECLARED = 128
 """OpenAI's ceiling for the tools of one request."""
@@ -129,7 +129,7 @@ class Desk:
         tools = arrangement.render(search=self.searching)
         if brief.recall is not None and not self._closing:
             tools = extend_array(tools, [brief.recall.raw])
-        hidden = [orjson.dumps(message) for message in self.parked.before]
+        hidden = [dump(message) for message in self.parked.before]
         changes: dict[str, bytes | None] = {
             "tools": tools if tools != b"[]" else None,
             "messages": extend_array(brief.messages, hidden),
@@ -271,7 +271,7 @@ class Desk:
 
     def _exhausted(self) -> bool:
         settings = self.brief.settings
-        grown = sum(len(orjson.dumps(message)) for message in self.parked.before)
+        grown = sum(len(dump(message)) for message in self.parked.before)
         budget = (settings.max_prompt_growth - 1) * len(self.brief.messages)
         return (
             self.round >= settings.max_rounds

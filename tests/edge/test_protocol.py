@@ -102,3 +102,15 @@ async def test_websocket_is_refused_on_the_wire() -> None:
         answer = await exchange(port, request)
     assert answer.startswith(b"HTTP/1.1 501 ")
     assert b"WebSocket connections are not forwarded" in answer
+
+
+@pytest.mark.parametrize("path", [b"/livez", b"/metrics", b"/nothing"])
+async def test_head_requests_are_answered_at_once(path: bytes) -> None:
+    """Probes use HEAD: on a kept connection, there is no body to wait for."""
+    async with running(Rig()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(2):
+            writer.write(b"HEAD " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            async with asyncio.timeout(5):
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 ")
+        writer.close()

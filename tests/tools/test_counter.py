@@ -1,5 +1,8 @@
 """The process that counts: what it says, and what becomes of a count when it misbehaves."""
 
+import os
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -128,3 +131,30 @@ def test_process_that_is_kept_outlives_its_idleness() -> None:
     counter.keep()
     assert counter.count(["hello"]) == [1]
     counter.close()
+
+
+@pytest.mark.parametrize("text", ["hello", "x y " * 100_000], ids=["short", "long"])
+def test_process_that_is_stopped_costs_the_deadline_at_most(text: str) -> None:
+    """Neither its answer nor the room in its pipe is waited for any longer."""
+    counter = Counter(seconds=2.0)
+    assert counter.count(["hello world"]) == [2]
+    children_of(counter).send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    with pytest.raises(NoCounter):
+        counter.count([text])
+    assert time.monotonic() - began < 10
+
+
+def test_many_open_descriptors_are_no_obstacle() -> None:
+    """A busy gateway has thousands of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(3_000, hard), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    counter = Counter()
+    try:
+        assert counter.count(["hello world"]) == [2]
+    finally:
+        counter.close()
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -8,7 +8,7 @@ import brotli
 import pytest
 import zstandard
 
-from proxy.errors import UpstreamError
+from proxy.errors import StreamTruncated, UpstreamError
 from proxy.upstream.decode import decode_response
 from proxy.upstream.transport import Prepared
 
@@ -61,3 +61,15 @@ async def test_a_lie_about_the_encoding_is_an_upstream_error() -> None:
         await response.read()
     with pytest.raises(UpstreamError, match="cannot read"):
         decode_response(Prepared(200, [(b"content-encoding", b"lzma")], b""))
+
+
+@pytest.mark.parametrize("coding", list(_BODIES))
+async def test_an_encoded_body_that_was_cut_is_not_whole(coding: bytes) -> None:
+    """Its framing may be in order: the cut happened before it was put on the wire."""
+    headers = [(b"content-encoding", coding)]
+    cut = _BODIES[coding][:-6]
+    with pytest.raises(StreamTruncated):
+        await decode_response(Prepared(200, headers, cut)).read()
+    with pytest.raises(StreamTruncated):
+        [chunk async for chunk in decode_response(Prepared(200, headers, _pieces(cut))).chunks()]
+    assert await decode_response(Prepared(204, headers, b"")).read() == b""

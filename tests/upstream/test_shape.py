@@ -95,3 +95,15 @@ def test_a_reply_that_is_no_completion_has_a_word_of_its_own() -> None:
     """`http_200` would read as if all had gone well."""
     assert outcome_of_reply(200) == "no_completion"
     assert outcome_of_reply(503) == "http_503"
+
+
+@pytest.mark.parametrize("searches", [False, True])
+async def test_half_an_emoji_does_not_end_the_turn(searches: bool) -> None:
+    """A lone surrogate in the text goes through, also into a hidden round's history."""
+    first = events("half \ud83d", [search("mail", "s1")] if searches else [MAIL])
+    theatre = stage(first, events(None, [MAIL], number=2))
+    reply = await theatre.chat(request(stream=True))
+    body = await read(reply)
+    assert b"error" not in body
+    assert body.endswith(b"data: [DONE]\n\n")
+    assert b'"mail_delete"' in body
