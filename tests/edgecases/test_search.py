@@ -212,7 +212,7 @@ def _ending(made: JSONObject, reason: str, stream: bool) -> Prepared:
 async def test_a_search_that_ends_with_another_reason(reason: str, stream: bool) -> None:
     """Calls count, not the reason: the search is answered, and the last message says why it ended.
 
-    A search that is not answered any more must not leave the client waiting for a call.
+    A search that comes after the last round is told so, and leaves no client waiting for a call.
     """
     searching = _ending(search("storm"), reason, stream)
     make = events if stream else completion
@@ -220,9 +220,9 @@ async def test_a_search_that_ends_with_another_reason(reason: str, stream: bool)
     seen = await see(theatre, request(stream=stream))
     assert (seen.text, seen.calls, seen.reason) == ("Calm.", [], "stop")
     rounds = [_ending(search("storm"), reason, stream), _ending(search("x", "s2"), reason, stream)]
-    theatre = stage(*rounds, settings=settings(max_rounds=1))
+    theatre = stage(*rounds, make("Calm.", number=3), settings=settings(max_rounds=1))
     seen = await see(theatre, request(stream=stream))
-    assert (seen.calls, seen.reason) == ([], "stop")
+    assert (seen.text, seen.calls, seen.reason) == ("Calm.", [], "stop")
 
 
 @pytest.mark.parametrize("stream", [False, True])
