@@ -35,6 +35,7 @@ from proxy.keys.ring import KeyRing
 from proxy.lasting import Lasting, live, open_lasting
 from proxy.learner import Learner
 from proxy.ledger.priced import Listeners
+from proxy.ledger.prices import find_standins
 from proxy.ledger.store import Ledger
 from proxy.memory.near import Near, Remembered
 from proxy.observe.capture import Capture
@@ -140,7 +141,7 @@ class Current:
     async def reload(self, settings: Settings) -> None:
         """Build everything beside the event loop, then swap. UsherError changes nothing."""
         new = await asyncio.to_thread(assemble, self._lasting, settings, self._serving)
-        self._lasting.prices.adopt(settings.prices)
+        self._lasting.prices.adopt(settings.prices, find_standins(settings))
         self._app.adopt(new.app)
         self._serving = new
         self._lasting.metrics.upkeep.config_hash.set(fingerprint(settings))

@@ -23,7 +23,7 @@ from proxy.keys.keyfile import key_path
 from proxy.keys.limiter import Admission, Limiter, check_workers
 from proxy.keys.ring import KeyRing
 from proxy.ledger.priced import Listeners, PricedLedger, make_ledger
-from proxy.ledger.prices import Prices
+from proxy.ledger.prices import Prices, find_standins
 from proxy.ledger.spans import call_span, turn_span
 from proxy.ledger.tally import Tally
 from proxy.memory.gate.model import load_gate
@@ -119,7 +119,7 @@ def open_lasting(
     local = Limiter()
     limiter: Admission = shared.limiter if shared else local
     tracer = open_tracer(enabled=settings.tracing.enabled)
-    prices = Prices(settings.prices)
+    prices = Prices(settings.prices, standins=find_standins(settings))
     tally = Tally(lambda: ledger.health)
     ledger = make_ledger(
         settings.ledger, data, prices, _make_listeners(limiter, tally, tracer, heard)

@@ -16,7 +16,7 @@ from proxy.judge.calibrate import Fit, Locked, Target, fit_threshold, write_lock
 from proxy.judge.embedded import Model
 from proxy.judge.examples import Example, Judged, judge_examples, read_examples
 from proxy.judge.wording import load_wordings
-from proxy.ledger.prices import Prices
+from proxy.ledger.prices import Prices, find_standins
 from proxy.observe.log import configure
 from proxy.settings import Settings
 from proxy.upstream.aiohttp_transport import AiohttpTransport
@@ -92,7 +92,7 @@ async def _judge(
     settings: Settings, environ: Mapping[str, str], order: Order, examples: list[Example]
 ) -> Mapping[str, Judged]:
     openai, standin = AiohttpTransport(), StandinTransport()
-    prices = Prices(settings.prices)
+    prices = Prices(settings.prices, standins=find_standins(settings))
     around = Around(
         ways={"openai": openai, "standin": standin},
         prices=prices,

@@ -1,6 +1,6 @@
 """Tokens of a model in, nano-USD and the source of the price out; unknown is None, never 0."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol
 
@@ -9,10 +9,12 @@ import msgspec
 from proxy.ledger.pricetable import Asked, Listed, PriceTable, load_table
 from proxy.ledger.rates import FEMTO, Rates
 from proxy.ledger.usage import NANO, Row, Tokens
-from proxy.settings import Price
+from proxy.settings import Price, Settings
 
 _MILLION = 10**6
 _REMEMBERED = 4_096
+STANDIN = "standin"
+"""The embedded model's name as the default upstream, and the source of its price, which is none."""
 
 
 class Bought(Protocol):
@@ -36,18 +38,26 @@ class Bought(Protocol):
 
 
 class Prices:
-    """Operator's prices, then the provider's own figure, then the table."""
+    """Operator's prices, then the provider's own figure, then the table.
+
+    `standins` are providers that are the embedded model, which costs nothing, whatever real model
+    a client asks it for.
+    """
 
     def __init__(
-        self, operator: Sequence[Price] = (), load: Callable[[], PriceTable] = load_table
+        self,
+        operator: Sequence[Price] = (),
+        load: Callable[[], PriceTable] = load_table,
+        standins: Collection[str] = (STANDIN,),
     ) -> None:
         self._load = load
         self._table: PriceTable | None = None
         self._rows: dict[tuple[str, ...], tuple[Listed, ...]] = {}
-        self.adopt(operator)
+        self.adopt(operator, standins)
 
-    def adopt(self, operator: Sequence[Price]) -> None:
+    def adopt(self, operator: Sequence[Price], standins: Collection[str] = (STANDIN,)) -> None:
         """Take other prices of the operator's from now on."""
+        self._standins = frozenset(standins)
         self._operator = [(price.model, operator_rates(price)) for price in operator]
         self._operator_found: dict[str, Rates | None] = {}
 
@@ -62,12 +72,14 @@ class Prices:
             self._table = self._load()
 
     def cost(self, bought: Bought) -> tuple[int, str] | None:
-        """Nano-USD and `operator` or `table`; None when there is no price for it."""
+        """Nano-USD and `operator`, `standin` or `table`; None when there is no price for it."""
         for model in bought.models:
             rates = self._operators(model)
             cost = None if rates is None else rates.cost(bought.tokens)
             if cost is not None:
                 return cost, "operator"
+        if bought.provider in self._standins:
+            return 0, STANDIN
         asked = Asked(bought.tokens.prompt or 0, None, bought.decisions)
         return self._listed(bought.provider, bought.models, bought.tokens, asked)
 
@@ -92,6 +104,8 @@ class Prices:
             return msgspec.structs.replace(row, cost_nano_usd=cost, cost_source="operator")
         if row.cost_nano_usd is not None:
             return msgspec.structs.replace(row, cost_source="provider")
+        if row.provider in self._standins:
+            return msgspec.structs.replace(row, cost_nano_usd=0, cost_source=STANDIN)
         if row.estimated:
             return msgspec.structs.replace(row, cost_source="unknown")
         if self._table is None:
@@ -137,6 +151,12 @@ class Prices:
             if cost is not None:
                 return cost, "table"
         return None
+
+
+def find_standins(settings: Settings) -> Collection[str]:
+    """The names of the providers that are the embedded model."""
+    named = {provider.name for provider in settings.providers if provider.kind == "standin"}
+    return named | {STANDIN} if settings.upstream.base_url is None else named
 
 
 def operator_rates(price: Price) -> Rates:

@@ -7,10 +7,11 @@ import msgspec
 import orjson
 import pytest
 
-from proxy.ledger.prices import Prices, operator_rates
+from proxy.ledger.prices import Prices, find_standins, operator_rates
 from proxy.ledger.pricetable import PriceTable
 from proxy.ledger.usage import Tokens
-from proxy.settings import Price
+from proxy.settings import Price, Settings
+from proxy.wire import JSONObject
 from tests.fakes.lines import row
 
 TABLE: dict[str, dict[str, Any]] = {
@@ -73,6 +74,27 @@ def test_the_providers_figure_beats_the_table() -> None:
     """OpenRouter knows what it bills."""
     found = prices().price(row(cost_nano_usd=7))
     assert (found.cost_nano_usd, found.cost_source) == (7, "provider")
+
+
+def test_the_stand_in_costs_nothing_whatever_it_is_called() -> None:
+    """Nobody is billed for gpt-4o when the embedded model answered; an operator's price counts."""
+    found = prices().price(row(provider="standin"))
+    assert (found.cost_nano_usd, found.cost_source) == (0, "standin")
+    priced = prices(Price(model="gpt-*", input=1.0)).price(row(provider="standin"))
+    assert (priced.cost_nano_usd, priced.cost_source) == (1_000_000, "operator")
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({}, {"standin"}),
+        ({"upstream": {"base_url": "http://a.test/v1"}}, set()),
+        ({"providers": [{"name": "toy", "kind": "standin", "models": ["x"]}]}, {"standin", "toy"}),
+    ],
+)
+def test_stand_ins_go_by_their_kind(values: JSONObject, names: set[str]) -> None:
+    """A provider may have any name."""
+    assert set(find_standins(Settings.model_validate(values))) == names
 
 
 def test_a_model_without_a_price_is_unknown() -> None:
