@@ -14,6 +14,6 @@ def test_names_are_plain_aliases() -> None:
 
 
 def test_half_an_emoji_can_be_written() -> None:
-    """Some models stream one; it is escaped, as JSON may have it, and everything else is compact."""
+    """Some models stream one; it is escaped, as JSON may have it; the rest is compact."""
     assert wire.dump({"a": ["é", 1]}) == '{"a":["é",1]}'.encode()
     assert wire.dump(["a\ud83d"]) == b'["a\\ud83d"]'
