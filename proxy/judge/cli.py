@@ -38,8 +38,11 @@ class Order:
     models: Mapping[str, Model] = field(default_factory=dict)
 
 
-def run(path: Path | None, environ: Mapping[str, str], order: Order, *, as_json: bool) -> None:
-    """Calibrate, print the report, and write the lock file when one is asked for."""
+def run(path: Path | None, environ: Mapping[str, str], order: Order, *, as_json: bool) -> int:
+    """Calibrate, print the report, and write the lock file when one is asked for.
+
+    1 when no threshold keeps the promise: nothing is written then, and an older file stays.
+    """
     settings = load(path, environ).settings
     own = settings.classification
     wordings = load_wordings(Path(own.questions) if own.questions else None)
@@ -50,10 +53,12 @@ def run(path: Path | None, environ: Mapping[str, str], order: Order, *, as_json:
     examples = read_examples(lines, wordings, order.question)
     judged = asyncio.run(_judge(settings, environ, order, examples))
     fits = {name: fit_threshold(one.examples, order.target) for name, one in judged.items()}
-    if order.out is not None:
-        order.out.write_bytes(write_lock(own.backend, _lock(judged, fits)))
+    locked = _lock(judged, fits)
+    if order.out is not None and locked:
+        order.out.write_bytes(write_lock(own.backend, locked))
     for line in [_data(judged, fits)] if as_json else _text(judged, fits, order.target):
         typer.echo(line)
+    return 0 if locked else 1
 
 
 @app.command()
@@ -71,7 +76,7 @@ def calibrate(  # noqa: PLR0913 - options are parameters
     import os  # noqa: PLC0415 - the environment is this command's alone
 
     order = Order(file, choose_target(precision, recall), question, out)
-    run(config, os.environ, order, as_json=as_json)
+    raise typer.Exit(run(config, os.environ, order, as_json=as_json))
 
 
 def choose_target(precision: float | None, recall: float | None) -> Target:

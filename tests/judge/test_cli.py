@@ -45,13 +45,15 @@ def test_the_report_as_data_and_the_lock_file(tmp_path: Path) -> None:
 
 
 def test_a_target_out_of_reach_is_said(tmp_path: Path) -> None:
-    """And nothing is locked."""
+    """A script sees it by the exit code, and the thresholds of before stay in force."""
     rows = [{"question": "memory_request", "probability": 0.9, "label": False}]
     out = tmp_path / "lock.json"
+    out.write_text("as before")
     file = examples(tmp_path, rows)
     result = CliRunner().invoke(app, [str(file), "--precision", "1", "--out", str(out)])
     assert "no threshold reaches precision 1.0" in result.output
-    assert read_lock(out.read_bytes()) == {}
+    assert result.exit_code == 1
+    assert out.read_text() == "as before"
 
 
 def test_examples_are_judged_by_what_is_built_in(
