@@ -1,8 +1,10 @@
 """Settings and the port in use come in; what a person reads at the start goes out."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from proxy.commands.features import describe_features
 from proxy.commands.output import mask_password
 from proxy.settings import Settings, Upstream
 from proxy.wire import JSONObject
@@ -19,6 +21,7 @@ class Start:
     data: Path
     config: Path | None
     keyed: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -41,19 +44,21 @@ def as_data(start: Start) -> JSONObject:
 
 
 def as_text(start: Start) -> str:
-    """Where Usher listens, whom it asks, what it does with tools, where its data is."""
+    """Where Usher listens, whom it asks, what is on, where its data is."""
     settings = start.settings
     tools = f"deferral {settings.deferral.mode}, prediction {settings.prediction.mode}"
     keys = "every caller needs one" if start.keyed else "none: who reaches it may use it"
+    any_key = "" if start.keyed or settings.upstream.base_url else "OPENAI_API_KEY=any "
     lines = [
         f"Usher listens on {start.url}",
         f"  upstream  {describe_upstream(settings.upstream)}",
         *(f"  provider  {one.name}: {', '.join(one.models)}" for one in settings.providers),
         f"  tools     {tools}",
+        *(f"  {name:<9} {word}" for name, word in describe_features(settings, start.environ)),
         f"  keys      {keys}",
         f"  data      {start.data}",
         f"  config    {start.config or 'none, defaults and environment'}",
-        f"  use it    OPENAI_BASE_URL={start.url} your-application",
+        f"  use it    OPENAI_BASE_URL={start.url} {any_key}your-application",
     ]
     return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import httpx
 
+from proxy.commands.features import keyless
 from proxy.commands.output import mask_password, print_json, print_table
 from proxy.commands.shared import check_shared
 from proxy.config import data_folder, load
@@ -53,6 +54,7 @@ def examine(path: Path | None, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield check_port(loaded.settings)
     yield check_folder(data_folder(environ))
     yield check_upstream(loaded.settings.upstream)
+    yield from check_models(loaded.settings, environ)
     if loaded.settings.state.url is not None:
         yield check_store(loaded.settings)
     yield check_package("tiktoken", "token counts")
@@ -97,6 +99,15 @@ def check_upstream(upstream: Upstream) -> Finding:
         return Finding("upstream", "warn", f"{name}: {status}, the key is refused")
     state: Literal["ok", "warn"] = "ok" if status < 500 else "warn"
     return Finding("upstream", state, f"{name}: answers {status}")
+
+
+def check_models(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The models of judge, memory and triage that have no key; some servers ask for none."""
+    try:
+        for what, detail in keyless(settings, environ):
+            yield Finding(what, "warn", detail)
+    except ConfigError as error:
+        yield Finding("models", "fail", error.message)
 
 
 def check_store(settings: Settings) -> Finding:

@@ -54,7 +54,7 @@ def run(path: Path | None, environ: Mapping[str, str], flags: Flags, *, as_json:
     check_shared(settings)
 
     def announce(port: int) -> None:
-        start = Start(settings, port, data, loaded.path, keyed=keyed)
+        start = Start(settings, port, data, loaded.path, keyed, environ)
         if as_json:
             sys.stdout.write(json.dumps(as_data(start)) + "\n")
             sys.stdout.flush()

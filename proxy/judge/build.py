@@ -130,7 +130,7 @@ class Judges:
         yield EmbeddedBackend(self._around.models)
 
     def _decision_backends(self, own: Classification) -> Iterator[Backend]:
-        for name, provider in _chosen(own).items():
+        for name, provider in chosen_providers(own).items():
             resolved = resolve(name, provider, self._around.environ)
             if resolved is None:
                 self._around.log.warning(
@@ -187,7 +187,7 @@ class Judges:
         return ChatBackend(Exchange(transport, endpoint), style)
 
 
-def _chosen(own: Classification) -> Mapping[str, DecisionProvider]:
+def chosen_providers(own: Classification) -> Mapping[str, DecisionProvider]:
     """The providers that `backend` means; a preset's bare name is one without further keys."""
     if own.backend == "auto":
         return own.providers

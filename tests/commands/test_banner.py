@@ -56,6 +56,26 @@ def test_an_open_gateway_says_so() -> None:
     assert "every caller needs one" in as_text(locked)
 
 
+def test_features_that_are_on_are_named() -> None:
+    """An operator sees at the start that the judge asked for is not the one that judges."""
+    values: JSONObject = {
+        "memory": {"mode": "on"},
+        "triage": {"mode": "observe"},
+        "classification": {"enabled": True, "providers": {"typesafe": {"preset": "typesafe"}}},
+    }
+    text = as_text(start_with(values))
+    assert "  memory    on\n  triage    observe\n" in text
+    assert "  judge     typesafe: no key, embedded instead\n" in text
+
+
+def test_any_key_will_do_for_the_stand_in() -> None:
+    """Official SDKs do not start without a key; with a real upstream or gateway keys it is real."""
+    assert "OPENAI_API_KEY=any your-application" in as_text(start_with({}))
+    real = {"upstream": {"base_url": "http://host/v1"}}
+    assert "OPENAI_API_KEY=any" not in as_text(start_with(real))
+    assert "OPENAI_API_KEY=any" not in as_text(Start(Settings(), 1, Path("/d"), None, keyed=True))
+
+
 def test_providers_are_listed() -> None:
     """Each further upstream is shown with its models."""
     values = {"providers": [{"name": "anthropic", "models": ["claude-*"]}]}

@@ -12,6 +12,7 @@ import pytest
 from proxy import cli
 from proxy.commands.doctor import (
     check_folder,
+    check_models,
     check_package,
     check_port,
     check_store,
@@ -112,6 +113,23 @@ def test_a_broken_configuration_is_a_finding(
     monkeypatch.setenv("USHER_CONFIG", "/no/such.yaml")
     assert cli.run(["doctor"]) == 1
     assert "/no/such.yaml: no such file or directory" in capsys.readouterr().out
+
+
+def test_a_judge_without_a_key_is_a_warning() -> None:
+    """It would be left out at the start, with one line in the log."""
+    values = {
+        "classification": {"enabled": True, "providers": {"typesafe": {"preset": "typesafe"}}}
+    }
+    (finding,) = check_models(Settings.model_validate(values), {})
+    assert (finding.what, finding.state) == ("judge", "warn")
+    assert finding.detail.startswith("typesafe: no key")
+
+
+def test_a_judge_that_does_not_exist_is_a_failure() -> None:
+    """The start would end there."""
+    settings = Settings.model_validate({"classification": {"enabled": True, "backend": "nobody"}})
+    (finding,) = check_models(settings, {})
+    assert finding.state == "fail"
 
 
 def test_a_shared_store_is_asked(redis_server: RedisServer) -> None:
