@@ -51,7 +51,7 @@ def filler(tokens: int) -> str:
 
 TURNS: Sequence[Mapping[str, Any]] = (
     {"expected": "update", "says": "Please remember that I live in Lisbon.", "fill": None},
-    {"expected": "delete", "says": "Forget about Lisbon please.", "fill": None},
+    {"expected": "delete", "says": "Please forget that I live in Lisbon.", "fill": None},
     {"expected": "would_exceed", "says": LONG, "fill": filler(LIMIT - 5)},
     {"expected": "already_exceeded", "says": LONG + " All of them.", "fill": filler(LIMIT)},
 )

@@ -172,7 +172,7 @@ def test_the_official_sdk_streams_through_every_artifact(port: int, *, events: b
     me = Person(port, f"sdk{events}")
     key = {"authorization": "Bearer x"}
     told: list[dict[str, Any]] = []
-    for words in ("Please remember that I live in Lisbon.", "Forget about Lisbon please."):
+    for words in ("Please remember that I live in Lisbon.", "Please forget that I live in Lisbon."):
         stream = client.chat.completions.create(
             model="m", messages=[{"role": "user", "content": words}], stream=True
         )
