@@ -184,6 +184,8 @@ FOREIGN, ENGLISH = (frozenset(text.split()) for text in (_FOREIGN, _ENGLISH))
 def is_foreign(text: str) -> bool:
     """Whether a text's small words are German, Spanish or French rather than English."""
     small = text[:1_000].casefold().split()
+    if FOREIGN.isdisjoint(small):
+        return False
     foreign = sum(map(FOREIGN.__contains__, small))
     return foreign > sum(map(ENGLISH.__contains__, small))
 

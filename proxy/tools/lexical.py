@@ -3,18 +3,17 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 
 import msgspec
 
 from proxy.tools.document import Document, Fields, read_fields
 from proxy.tools.group import local_name
-from proxy.tools.postings import find_acronyms, find_rarity, post_names, post_terms
-from proxy.tools.query import Terms, Vocabulary, read_query
+from proxy.tools.postings import find_acronyms, find_rarity, post_terms
+from proxy.tools.query import Reader, Terms, Vocabulary
 from proxy.tools.score import Hit, Scores, select
 from proxy.tools.signals import Signals
 from proxy.tools.tally import Places, Share, Tally
-from proxy.tools.text import sentences, share_unspaced, squash
+from proxy.tools.text import share_unspaced, squash
 from proxy.tools.verbs import find_verb
 
 EFFORT, SENTENCE_EFFORT, FEW = 2_500, 600, 50
@@ -22,9 +21,6 @@ EFFORT, SENTENCE_EFFORT, FEW = 2_500, 600, 50
 
 The next rarest word is always taken while there are no more than a few occurrences.
 """
-
-
-_NOWHERE: Places = MappingProxyType({})
 
 
 class _Work(msgspec.Struct, frozen=True):
@@ -46,7 +42,6 @@ class LexicalIndex:
         self.twins = find_twins(documents)
         self._fields = fields
         self._postings = post_terms(fields)
-        self._names = post_names(fields, self._postings)
         self._acronyms = find_acronyms(documents, self._postings)
         self._verbs = [find_verb(reversed(own.name)) for own in fields]
         self._pairs: list[frozenset[tuple[str, str]] | None] = [None] * len(documents)
@@ -56,6 +51,7 @@ class LexicalIndex:
             find_rarity(0, len(documents)),
             share_unspaced([document.description for document in documents]),
         )
+        self._reader = Reader(self.vocabulary, signals)
 
     def rank(self, query: str, limit: int) -> list[Hit]:
         """The best documents, best first; documents without any match are left out."""
@@ -69,9 +65,9 @@ class LexicalIndex:
 
     def _score(self, query: str) -> tuple[list[float], set[int], float]:
         """Score a query by the whole text, its best sentence, and a name it spells out."""
-        work = self._plan(query, EFFORT)
-        values, leaders = self._add_up(work)
-        best = self._best_sentences(query)
+        whole, sentences = self._reader.read(query, self._signals.sentences)
+        values, leaders = self._add_up(self._plan(whole, EFFORT))
+        best = self._best_sentences(sentences)
         if best:
             top = max(map(values.__getitem__, leaders), default=0.0)
             leaders |= best.keys()
@@ -80,13 +76,13 @@ class LexicalIndex:
         for position in self._exact.get(squash(query), ()) if len(query) <= 100 else ():
             values[position] += 2 * max(values, default=0.0) + 1.0
             leaders.add(position)
-        return values, leaders, work.terms.coverage
+        return values, leaders, whole.coverage
 
-    def _best_sentences(self, query: str) -> dict[int, float]:
+    def _best_sentences(self, sentences: Sequence[Terms]) -> dict[int, float]:
         """The leaders of each sentence, so that a long message hides none of its requests."""
         best: dict[int, float] = {}
-        for part in sentences(query, self._signals.sentences):
-            values, leaders = self._add_up(self._plan(part, SENTENCE_EFFORT))
+        for sentence in sentences:
+            values, leaders = self._add_up(self._plan(sentence, SENTENCE_EFFORT))
             top = max(map(values.__getitem__, leaders), default=0.0)
             for position in leaders:
                 share = values[position] / top
@@ -102,48 +98,47 @@ class LexicalIndex:
             for position in weights.keys() & leaders:
                 values[position] += worth * weights[position]
         pairs, verb = work.terms.pairs, work.terms.verb
+        known, kinds, worth = self._pairs, self._verbs, self._signals.verb
         for position in leaders:
-            own = self._pairs[position] or self._find_pairs(position)
+            own = known[position] or self._find_pairs(position)
             if not own.isdisjoint(pairs):
                 values[position] += self._worth_of_pairs(own & pairs)
-            kind = self._verbs[position]
-            if verb is not None and kind is not None:
-                values[position] *= 1.0 + self._signals.verb * (1 if kind == verb else -1)
+        for position in leaders if verb is not None else ():
+            kind = kinds[position]
+            if kind is not None:
+                values[position] *= 1.0 + worth if kind == verb else 1.0 - worth
         return values, leaders
 
-    def _plan(self, query: str, effort: int) -> _Work:
-        """Read a query; its rarest terms score documents, as many as the effort allows."""
-        terms = read_query(query, self.vocabulary, self._signals)
+    def _plan(self, terms: Terms, effort: int) -> _Work:
+        """The rarest terms of a query score documents, as many as the effort allows."""
+        find = self._postings.get
         known = [
-            (len(self._postings[term].weights), place, term, weight)
+            (len(posting.weights), place, posting, weight)
             for place, (term, weight) in enumerate(terms.weights.items())
-            if term in self._postings
+            if (posting := find(term))
         ]
         early: list[Share] = []
         late: list[tuple[Places, float]] = []
         count = 0
-        for size, _, term, weight in sorted(known):
-            posting = self._postings[term]
-            worth = weight * posting.rarity
+        for size, _, posting, weight in sorted(known):
             if count > FEW and count + size > effort:
-                late.append((posting.weights, worth))
-                continue
-            count += size
-            names = self._names.get(term, _NOWHERE)
-            early.append(Share(posting, worth, names, min(weight, 1.0)))
+                late.append((posting.weights, weight * posting.rarity))
+            else:
+                count += size
+                early.append((posting, weight))
         tally = Tally(early, self._find_gains(terms), self._signals.name_cover)
         return _Work(terms, tally, late)
 
     def _find_gains(self, terms: Terms) -> list[Places]:
         """What documents gain whose initials the query says."""
-        acronyms = (self._acronyms[t] for t in terms.weights if t in self._acronyms)
+        acronyms = (self._acronyms[t] for t in terms.unknown if t in self._acronyms)
         worth, size = self._signals.acronym, len(self.documents)
         return [dict.fromkeys(own, worth * find_rarity(len(own), size)) for own in acronyms]
 
     def _worth_of_pairs(self, pairs: Collection[tuple[str, str]]) -> float:
+        """Sorted, since the order of a set, and with it the rounding of a sum, is no constant."""
         rarity = self.vocabulary.rarity
-        gains = [sum(rarity.get(term, 0.0) for term in pair) for pair in sorted(pairs)]
-        return self._signals.pair * sum(gains)
+        return self._signals.pair * sum(sorted([rarity[a] + rarity[b] for a, b in pairs]))
 
     def _find_pairs(self, position: int) -> frozenset[tuple[str, str]]:
         """Neighbouring terms of a name and of a description; remembered once needed."""

@@ -17,12 +17,16 @@ _TITLE = re.compile(r"(?:[A-Z][a-z]+[ -]){1,4}[A-Z][a-z]+")
 
 
 class Posting:
-    """Where a term occurs and how much; how rare it is; the largest of its weights."""
+    """Where a term occurs and how much; how rare it is; the largest of its weights.
 
-    __slots__ = ("most", "rarity", "weights")
+    `names` are the shares of the documents' names that it stands for.
+    """
+
+    __slots__ = ("most", "names", "rarity", "weights")
 
     def __init__(self) -> None:
         self.weights: dict[int, float] = {}
+        self.names: dict[int, float] = {}
         self.rarity = self.most = 0.0
 
 
@@ -52,6 +56,7 @@ def post_terms(fields: Sequence[Fields]) -> dict[str, Posting]:
     for posting in postings.values():
         posting.rarity = find_rarity(len(posting.weights), len(fields))
         posting.most = max(posting.weights.values())
+    _post_names(fields, postings)
     return dict(postings)
 
 
@@ -61,17 +66,13 @@ def _norms(column: Sequence[tuple[str, ...]], weight: float) -> list[float]:
     return [weight / (1 - B + B * len(own) / mean) if mean else weight for own in column]
 
 
-def post_names(
-    fields: Sequence[Fields], postings: Mapping[str, Posting]
-) -> dict[str, dict[int, float]]:
+def _post_names(fields: Sequence[Fields], postings: Mapping[str, Posting]) -> None:
     """For every term of a name: the share of that name's rarity it stands for."""
-    names = defaultdict[str, dict[int, float]](dict)
     for position, own in enumerate(fields):
-        parts = dict.fromkeys(own.name)
-        total = sum(postings[term].rarity for term in parts)
-        for term in parts if total else ():
-            names[term][position] = postings[term].rarity / total
-    return dict(names)
+        parts = [postings[term] for term in dict.fromkeys(own.name)]
+        total = sum(part.rarity for part in parts)
+        for part in parts if total else ():
+            part.names[position] = part.rarity / total
 
 
 def find_acronyms(

@@ -2,11 +2,13 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
+from operator import add
 from typing import Literal
+
+import msgspec
 
 from proxy.tools.glossary import (
     FIRST_UNSPACED,
@@ -15,7 +17,7 @@ from proxy.tools.glossary import (
     translate_word,
 )
 from proxy.tools.signals import Signals
-from proxy.tools.text import MAX_CHARS, Word, stem, terms, words
+from proxy.tools.text import MAX_CHARS, MIN_SENTENCE, Word, cut, stem, terms, words
 from proxy.tools.verbs import KINDS, find_verb
 
 _WEAK_WORDS = """
@@ -94,45 +96,122 @@ class Vocabulary:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """A query: the weight of each term, neighbours, its verb, the share the catalogue knows."""
+class Terms(msgspec.Struct, frozen=True):
+    """A query: the weight of each term, neighbours, its verb, the share the catalogue knows.
+
+    `unknown` are the words that the catalogue lacks.
+    """
 
     weights: Mapping[str, float]
+    unknown: Collection[str]
     pairs: frozenset[tuple[str, str]]
     verb: int | None
     coverage: float
 
 
-def read_query(text: str, vocabulary: Vocabulary, signals: Signals) -> Terms:
-    """Spell a query in the catalogue's own words."""
-    elsewhere = vocabulary.unspaced < 0.5 and signals.glossary > 0
-    if elsewhere and not text.isascii() and len(text) <= MAX_CHARS:
-        text = translate_unspaced(text)
-    spelled = words(text)[:MAX_TERMS]
-    sequence = _choose(spelled, vocabulary)
-    if signals.glossary and (is_foreign(text) or vocabulary.rarity.keys().isdisjoint(sequence)):
-        sequence = _translate(sequence, vocabulary)
-    weights: dict[str, float] = {}
-    for term in sequence:
-        if term in weights:
-            continue
-        place = len(weights)
-        weight = 1.0 + signals.early * FADE[place] if place < len(FADE) else 1.0
-        weights[term] = weight * _discount(term, signals) if term in DULL_TERMS else weight
-        if elsewhere and term[0] >= FIRST_UNSPACED:
-            weights[term] *= signals.glossary
-    coverage = _coverage(sequence, weights, vocabulary)
-    for term, weight in _respell(spelled, weights, vocabulary, signals):
-        weights[term] = max(weights.get(term, 0.0), weight)
-    return Terms(weights, frozenset(pairwise(sequence)), find_verb(sequence[:4]), coverage)
+class _Text(msgspec.Struct, frozen=True):
+    """A text and its words."""
+
+    text: str
+    words: Sequence[Word]
 
 
-def _translate(sequence: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+class Reader:
+    """Spells queries in the words of one catalogue; `signals` say what each manner is worth."""
+
+    def __init__(self, vocabulary: Vocabulary, signals: Signals) -> None:
+        self._vocabulary = vocabulary
+        self._glossary = signals.glossary
+        self._unspaced = vocabulary.unspaced < 0.5 and signals.glossary > 0
+        self._early = [1.0 + signals.early * share for share in FADE]
+        self._dull = {term: _discount(term, signals) for term in DULL_TERMS}
+        self._joined = signals.joined
+        self._mended = {"plural": 1.0, "split": signals.split, "guessed": signals.guessed}
+
+    def read(self, text: str, most: int) -> tuple[Terms, list[Terms]]:
+        """Read a query, and by themselves its first sentences, at most `most`.
+
+        There are none when it is just one. Each word is looked at once for both.
+        """
+        parts = [self._split(part) for part in cut(text)]
+        spelled = [word for part in parts for word in part.words]
+        whole = _Text(text, spelled) if len(text) <= MAX_CHARS else self._split(text)
+        own = [part for part in parts if len(part.text) >= MIN_SENTENCE]
+        sentences = own[:most] if len(own) > 1 else []
+        return self._read(whole), [self._read(sentence) for sentence in sentences]
+
+    def _split(self, text: str) -> _Text:
+        return _Text(text, words(self._in_english(text)))
+
+    def _in_english(self, text: str) -> str:
+        """A text with its Chinese and Japanese words replaced, if the catalogue has no such."""
+        wanted = self._unspaced and not text.isascii() and len(text) <= MAX_CHARS
+        return translate_unspaced(text) if wanted else text
+
+    def _read(self, own: _Text) -> Terms:
+        spelled = own.words[:MAX_TERMS]
+        sequence, lacking = self._spell(own.text, spelled)
+        weights = self._weigh(sequence, own.text.isascii())
+        coverage = self._find_coverage(sequence, weights) if lacking else float(bool(sequence))
+        unknown = dict.fromkeys(lacking)
+        for term, weight in self._respell(spelled, unknown):
+            weights[term] = max(weights.get(term, 0.0), weight)
+        pairs = frozenset(pairwise(sequence))
+        return Terms(weights, unknown, pairs, find_verb(sequence[:4]), coverage)
+
+    def _spell(self, text: str, spelled: Sequence[Word]) -> tuple[list[str], list[str]]:
+        """The terms of a text in order, and those among them that the catalogue lacks."""
+        rarity = self._vocabulary.rarity
+        sequence = _choose(spelled, rarity)
+        lacking = [term for term in sequence if term not in rarity]
+        if not (lacking and self._glossary):
+            return sequence, lacking
+        if len(lacking) == len(sequence) or is_foreign(self._in_english(text)):
+            sequence = _translate(sequence, rarity)
+            lacking = [term for term in sequence if term not in rarity]
+        return sequence, lacking
+
+    def _weigh(self, sequence: Sequence[str], plain: bool) -> dict[str, float]:
+        """What each term counts by its place and its kind; `plain` text is ASCII."""
+        places = zip(dict.fromkeys(sequence), chain(self._early, repeat(1.0)), strict=False)
+        dull = self._dull
+        weights = {term: early * dull[term] if term in dull else early for term, early in places}
+        for term in weights if self._unspaced and not plain else ():
+            if term[0] >= FIRST_UNSPACED:
+                weights[term] *= self._glossary
+        return weights
+
+    def _find_coverage(self, sequence: Sequence[str], weights: Mapping[str, float]) -> float:
+        rarity, unknown = self._vocabulary.rarity, self._vocabulary.unknown
+        known = total = 0.0
+        for term in sequence:
+            if term in rarity:
+                worth = weights[term] * rarity[term]
+                known += worth
+                total += worth
+            else:
+                total += weights[term] * unknown
+        return known / total if total else 0.0
+
+    def _respell(
+        self, spelled: Sequence[Word], unknown: Collection[str]
+    ) -> list[tuple[str, float]]:
+        """Other spellings that the catalogue knows: joined, split or corrected."""
+        rarity = self._vocabulary.rarity
+        wholes = [whole for whole, _ in spelled]
+        joined = map(add, wholes, wholes[1:])
+        found = [(term, self._joined) for term in joined if term in rarity]
+        for term in unknown:
+            manner, others = self._vocabulary.mend(term)
+            found += [(other, self._mended[manner]) for other in others]
+        return found
+
+
+def _translate(sequence: Sequence[str], rarity: Mapping[str, float]) -> list[str]:
     """Replace words that the catalogue does not know by English ones, where the glossary does."""
     translated: list[str] = []
     for term in sequence:
-        english = "" if term in vocabulary.rarity else translate_word(term)
+        english = "" if term in rarity else translate_word(term)
         translated += terms(english) if english else [term]
     return translated
 
@@ -142,49 +221,15 @@ def _discount(term: str, signals: Signals) -> float:
     return discount * signals.verb_word if term in KINDS else discount
 
 
-def _choose(spelled: Sequence[Word], vocabulary: Vocabulary) -> list[str]:
+def _choose(spelled: Sequence[Word], rarity: Mapping[str, float]) -> list[str]:
     """Take a compound as one word where the catalogue does, else its parts."""
     sequence: list[str] = []
     for whole, parts in spelled:
-        if parts and whole not in vocabulary.rarity:
+        if parts and whole not in rarity:
             sequence += parts
         else:
             sequence.append(whole)
     return sequence
-
-
-def _coverage(
-    sequence: Sequence[str], weights: Mapping[str, float], vocabulary: Vocabulary
-) -> float:
-    rarity, unknown = vocabulary.rarity, vocabulary.unknown
-    known = total = 0.0
-    for term in sequence:
-        if term in rarity:
-            worth = weights[term] * rarity[term]
-            known += worth
-            total += worth
-        else:
-            total += weights[term] * unknown
-    return known / total if total else 0.0
-
-
-def _respell(
-    spelled: Sequence[Word],
-    weights: Mapping[str, float],
-    vocabulary: Vocabulary,
-    signals: Signals,
-) -> list[tuple[str, float]]:
-    """Other spellings that the catalogue knows: joined, split or corrected."""
-    rarity = vocabulary.rarity
-    wholes = [whole for whole, _ in spelled]
-    joined = [left + right for left, right in pairwise(wholes)]
-    found = [(term, signals.joined) for term in joined if term in rarity]
-    worth = {"plural": 1.0, "split": signals.split, "guessed": signals.guessed}
-    for term in weights:
-        if term not in rarity:
-            manner, others = vocabulary.mend(term)
-            found += [(other, worth[manner]) for other in others]
-    return found
 
 
 def _one_edit(left: str, right: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 import msgspec
 
@@ -55,4 +56,4 @@ def _best(values: Sequence[float], count: int, leaders: Collection[int]) -> list
     candidates = [at for at, value in enumerate(values) if value > floor]
     if len(candidates) < count:
         candidates = [at for at, value in enumerate(values) if value > 0.0]
-    return sorted(candidates, key=values.__getitem__, reverse=True)[:count]
+    return nlargest(count, candidates, key=values.__getitem__)

@@ -4,19 +4,25 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 MAX_CHARS = 8_000
 """Of a longer message the two ends are read: the request is rarely in the middle of a paste."""
 MAX_WORD = 2_000
 """A longer run of letters is data, not a word."""
+MIN_SENTENCE = 3
+"""Characters of the shortest sentence."""
 
 _RUN = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
+_PLAIN_RUN = re.compile(r"[A-Za-z0-9]+(?:'[a-z]+)?")
+"""The same for ASCII, in two thirds of the time."""
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
+_SENTENCE = re.compile(r"[\s。！？；](?:(?<=[.!?;]\s)\s*|(?<=[\n。！？；])[\n。！？；]*)")
+"""White space after a full stop, ends of lines; told by the first character, letters pass fast."""
 _STOP_WORDS = """
     a about all also am an and any are as at be been but by can could d did do does for from had has
     have he her hers hey hi him his how i if in into is it its just ll m may me might my of on or
@@ -50,7 +56,7 @@ Word = tuple[str, tuple[str, ...]]
 
 def words(text: str) -> list[Word]:
     """Split into stemmed words without stop words; unspaced scripts become bigrams."""
-    return [word for run in _runs(text) for word in _split(run)]
+    return list(chain.from_iterable(map(_split, _runs(text))))
 
 
 def terms(text: str) -> list[str]:
@@ -66,16 +72,23 @@ def name_terms(name: str) -> list[str]:
 def _runs(text: str) -> list[str]:
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    runs: list[str] = _RUN.findall(text)
+    runs: list[str]
+    if text.isascii():
+        runs = _PLAIN_RUN.findall(text)
+    else:
+        runs = _RUN.findall(unicodedata.normalize("NFKC", text))
     return runs
 
 
 def sentences(text: str, most: int) -> list[str]:
     """Cut a message into its sentences, at most `most`; empty when there is just one."""
-    parts = [part for part in _SENTENCE.split(text[:MAX_CHARS]) if len(part) > 2]
+    parts = [part for part in cut(text) if len(part) >= MIN_SENTENCE]
     return parts[:most] if len(parts) > 1 else []
+
+
+def cut(text: str) -> list[str]:
+    """Cut the beginning of a message where sentences end; all its words remain, each whole."""
+    return _SENTENCE.split(text[:MAX_CHARS])
 
 
 def squash(name: str) -> str:

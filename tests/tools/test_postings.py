@@ -1,7 +1,7 @@
 """What an index stores so that a query is a few additions."""
 
 from proxy.tools.document import Document, read_fields
-from proxy.tools.postings import find_acronyms, find_rarity, post_names, post_terms
+from proxy.tools.postings import find_acronyms, find_rarity, post_terms
 from proxy.tools.signals import Signals
 
 DOCUMENTS = [
@@ -26,8 +26,8 @@ def test_names_are_worth_more_than_descriptions() -> None:
 
 def test_shares_of_a_name_add_up() -> None:
     """A query that says every word of a name covers all of it."""
-    names = post_names(FIELDS, post_terms(FIELDS))
-    shares = [own[0] for own in names.values() if 0 in own]
+    postings = post_terms(FIELDS).values()
+    shares = [posting.names[0] for posting in postings if 0 in posting.names]
     assert abs(sum(shares) - 1.0) < 1e-9
 
 

@@ -1,6 +1,6 @@
 """A query is spelled in the catalogue's own words before it is scored."""
 
-from proxy.tools.query import Terms, Vocabulary, read_query
+from proxy.tools.query import Reader, Terms, Vocabulary
 from proxy.tools.signals import NEUTRAL, Signals
 
 VOCABULARY = Vocabulary(
@@ -18,8 +18,9 @@ VOCABULARY = Vocabulary(
 )
 
 
-def _read(text: str) -> Terms:
-    return read_query(text, VOCABULARY, Signals())
+def _read(text: str, vocabulary: Vocabulary = VOCABULARY, signals: Signals | None = None) -> Terms:
+    whole, _ = Reader(vocabulary, signals or Signals()).read(text, 0)
+    return whole
 
 
 def test_neighbours_are_joined() -> None:
@@ -69,7 +70,7 @@ def test_the_verb_is_looked_for_at_the_start() -> None:
 
 def test_neutral_signals_change_nothing() -> None:
     """Switched off, every word weighs the same."""
-    weights = read_query("find the vault", VOCABULARY, NEUTRAL).weights
+    weights = _read("find the vault", signals=NEUTRAL).weights
     assert set(weights.values()) == {1.0}
 
 
@@ -82,6 +83,25 @@ def test_foreign_words_are_read_as_english_ones() -> None:
 def test_foreign_words_that_the_catalogue_knows_stay() -> None:
     """A catalogue in the question's own language is left alone."""
     german = Vocabulary({"schlüssel": 2.0}, unknown=4.0)
-    assert "key" not in read_query("Wie lautet der Schlüssel?", german, Signals()).weights
+    assert "key" not in _read("Wie lautet der Schlüssel?", german).weights
     japanese = Vocabulary({"キー": 2.0}, unknown=4.0, unspaced=1.0)
-    assert "key" not in read_query("キーを教えて", japanese, Signals()).weights
+    assert "key" not in _read("キーを教えて", japanese).weights
+
+
+def test_sentences_are_read_as_if_they_stood_alone() -> None:
+    """What a message says besides does not change how one of its sentences is read."""
+    texts = ["Open the keyvault.", "キーを教えて。", "Find my web app!"]
+    _, sentences = Reader(VOCABULARY, Signals()).read(" ".join(texts), 10)
+    assert sentences == [_read(text) for text in texts]
+
+
+def test_a_message_is_read_to_its_last_sentence() -> None:
+    """Those that are too many or too short to count by themselves still count in the whole."""
+    whole, sentences = Reader(VOCABULARY, Signals()).read("My vault. Key\nMySQL!\n5", 2)
+    assert whole.weights.keys() == {"vault", "key", "mysql", "5"}
+    assert len(sentences) == 2
+
+
+def test_a_message_of_one_sentence_has_no_parts() -> None:
+    """Reading it twice would tell nothing new."""
+    assert Reader(VOCABULARY, Signals()).read("Open the vault.", 10)[1] == []

@@ -8,14 +8,10 @@ from proxy.tools.tally import LEADING, Share, Tally
 SIZE = 60
 
 
-def _posting(weights: dict[int, float]) -> Posting:
+def _share(weights: dict[int, float], rarity: float = 1.0) -> Share:
     posting = Posting()
-    posting.weights, posting.most = weights, max(weights.values())
-    return posting
-
-
-def _share(weights: dict[int, float], worth: float = 1.0) -> Share:
-    return Share(_posting(weights), worth, {}, 1.0)
+    posting.weights, posting.most, posting.rarity = weights, max(weights.values()), rarity
+    return posting, 1.0
 
 
 def test_terms_add_up() -> None:
@@ -26,8 +22,9 @@ def test_terms_add_up() -> None:
 
 def test_a_whole_name_is_worth_more() -> None:
     """The document whose name was said gains by its share, and what is fixed comes on top."""
-    said = Share(_posting({0: 1.0, 1: 1.0}), 2.0, {1: 1.0}, 1.0)
-    assert Tally([said], [{0: 0.25}], 0.5).add_up(2) == [2.25, 3.0]
+    said, weight = _share({0: 1.0, 1: 1.0}, 2.0)
+    said.names = {1: 1.0}
+    assert Tally([(said, weight)], [{0: 0.25}], 0.5).add_up(2) == [2.25, 3.0]
 
 
 def test_nothing_said_leads_nowhere() -> None:

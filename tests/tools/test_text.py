@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.tools.text import MAX_CHARS, name_terms, sentences, spaced, squash, terms, words
+from proxy.tools.text import MAX_CHARS, cut, name_terms, sentences, spaced, squash, terms, words
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,13 @@ def test_sentences_only_when_there_are_several() -> None:
         "List the vaults.",
         "Then delete it!",
     ]
+
+
+@given(st.lists(st.sampled_from([*"aB7.!?;\n 。；", "\u3000", "don't", "東京", "é"])))
+def test_cutting_keeps_every_word(pieces: list[str]) -> None:
+    """The words of a message are those of its sentences."""
+    text = "".join(pieces)
+    assert [word for part in cut(text) for word in words(part)] == words(text)
 
 
 def test_squashed_names_ignore_how_they_are_written() -> None:
