@@ -1,39 +1,29 @@
 """Transport over aiohttp: bytes up, bytes down, nothing added, nothing decoded."""
 
 import asyncio
-import select
 import ssl
 from collections.abc import AsyncIterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final
 from weakref import WeakKeyDictionary
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
+from aiohttp.http import HttpProcessingError, RawResponseMessage
 from yarl import URL
 
-from proxy.errors import (
-    BadRequest,
-    ConnectFailed,
-    StreamTruncated,
-    UpstreamError,
-    UpstreamTimeout,
-)
-from proxy.upstream.transport import (
-    IDEMPOTENT,
-    KEEPALIVE_SECONDS,
-    PerLoop,
-    UpstreamRequest,
-    site,
-)
-from proxy.wire import Headers
+from proxy.errors import BadRequest, ConnectFailed, UpstreamError, UpstreamTimeout
+from proxy.upstream.aiohttp_answer import AiohttpAnswer, Lent
+from proxy.upstream.aiohttp_pool import Connector, Watch
+from proxy.upstream.h1_head import Origin, Place, locate, render_head
+from proxy.upstream.transport import IDEMPOTENT, PerLoop, UpstreamRequest, site
 
 READ_BYTES: Final = 256 * 1024
 HEAD_BYTES: Final = 64 * 1024
 SMALL_BYTES: Final = 64 * 1024
 """A body that one write hands to the kernel: nothing to watch."""
+_FINAL: Final = 200
+_SWITCHING: Final = 101
 OWN_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -43,11 +33,13 @@ class AiohttpTransport:
     def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
         self._ssl = ssl_context
         self._sessions = PerLoop(self._open)
-        self._watch = _Watch()
+        self._watch = Watch()
+        self._asking: WeakKeyDictionary[aiohttp.BaseConnector, dict[Origin, aiohttp.ClientRequest]]
+        self._asking = WeakKeyDictionary()
 
     def _open(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=_Connector(self._ssl),
+            connector=Connector(self._ssl),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=READ_BYTES,
@@ -57,179 +49,107 @@ class AiohttpTransport:
             requote_redirect_url=False,
         )
 
-    async def send(self, request: UpstreamRequest) -> "AiohttpResponse":
+    async def send(self, request: UpstreamRequest) -> AiohttpAnswer:
+        """Return once the head of the answer is here. Raises as Transport says."""
         try:
-            if isinstance(request.body, bytes) and len(request.body) <= SMALL_BYTES:
-                response = await self._ask(request, request.body or None)
-            else:
-                response = await self._upload(request)
+            if _fits_one_write(request):
+                return await self._ask(request)
+            return await self._upload(request)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise _failure(request, error) from None
-        protocol = response.connection.protocol if response.connection else None
-        if protocol is not None:
-            self._watch.follow(protocol, response.content)
-        return AiohttpResponse(response, protocol)
-
-    async def _upload(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
-        upload = _Upload(request.body, request.idle_seconds)
-        try:
-            async with asyncio.timeout(None) as upload.clock:
-                return await self._ask(request, upload.chunks())
-        finally:
-            upload.clock = None
-
-    async def _ask(
-        self, request: UpstreamRequest, data: bytes | AsyncIterator[bytes] | None
-    ) -> aiohttp.ClientResponse:
-        return await self._sessions.current().request(
-            request.method,
-            _url(request.url),
-            headers=_text_headers(request),
-            data=data,
-            allow_redirects=False,
-            timeout=_clock(request.connect_seconds, request.idle_seconds),
-        )
 
     async def aclose(self) -> None:
+        """Close the connections that the running event loop owns."""
         session = self._sessions.release()
         if session is not None:
             await session.close()
 
+    async def _ask(self, request: UpstreamRequest) -> AiohttpAnswer:
+        """Write a small request on a connection of the pool, and read its answer, by aiohttp.
 
-class AiohttpResponse:
-    """An answer on an aiohttp connection."""
-
-    __slots__ = ("_protocol", "_response", "headers", "status")
-
-    def __init__(self, response: aiohttp.ClientResponse, protocol: ResponseHandler | None) -> None:
-        self._response = response
-        self._protocol = protocol
-        self.status = response.status
-        self.headers: Headers = list(response.raw_headers)
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        content = self._response.content
+        aiohttp's own way up makes a request, a response, a writer and a task for each, which is
+        two thirds of what it costs; from the socket to the parser all is aiohttp's.
+        """
+        place = locate(request.url)
+        head = render_head(request, place)
+        connection = await self._connect(request, place)
         try:
-            while chunk := await content.readany():
-                yield chunk
-            if self._protocol is not None and isinstance(self._protocol.exception(), OSError):
-                # Without a length or chunks an answer ends with the connection, and aiohttp
-                # lets a reset pass for that end.
-                raise StreamTruncated("the upstream reset the connection inside its answer")
-        except TimeoutError:
-            raise UpstreamTimeout("the upstream went quiet inside its answer") from None
-        except aiohttp.ClientError as error:
-            raise StreamTruncated(
-                f"the upstream's answer ended early ({type(error).__name__})"
-            ) from None
-        finally:
-            self._abort()
-
-    async def read(self) -> bytes:
-        return b"".join([chunk async for chunk in self.chunks()])
-
-    def take_whole(self) -> bytes | None:
-        """The body, when all of it is here and its own framing says so."""
-        response = self._response
-        content = response.content
-        if not content.is_eof() or content.exception() is not None:
-            return None
-        framing = response.headers
-        if "Content-Length" not in framing and "Transfer-Encoding" not in framing:
-            return None
-        return content.read_nowait()
-
-    async def aclose(self) -> None:
-        self._abort()
-
-    def _abort(self) -> None:
-        """Disconnect unless the answer was read to its end, when the pool has the connection."""
-        connection = self._response.connection
-        if connection is not None and connection.transport is not None:
-            connection.transport.abort()
-        self._response.close()
-
-
-class _Connector(aiohttp.TCPConnector):
-    """A pool that looks at a kept connection before it is used again.
-
-    The event loop may not have come round yet to an end that has already arrived.
-    """
-
-    def __init__(self, ssl_context: ssl.SSLContext | None) -> None:
-        super().__init__(limit=0, keepalive_timeout=KEEPALIVE_SECONDS, ssl=ssl_context or True)
-        self._used: WeakKeyDictionary[ResponseHandler, select.poll | None] = WeakKeyDictionary()
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
-    ) -> Connection:
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            if protocol is None:
-                break
-            if protocol not in self._used:
-                self._used[protocol] = _watch_end(connection.transport)
-                break
-            poll = self._used[protocol]
-            # Only its end can be there on an idle connection, or garbage.
-            if poll is None or not poll.poll(0):
-                break
+            message, content = await _exchange(connection, head, request)
+        except BaseException:
             connection.close()
-        connection.add_callback(partial(_drop_unsent, connection))
-        return connection
+            raise
+        lent = Lent(connection)
+        protocol = connection.protocol
+        if protocol is not None and not content.is_eof():
+            self._watch.follow(protocol, content)
+        content.on_eof(lent.end)
+        found = message.code, list(message.raw_headers), message.headers
+        return AiohttpAnswer(found, content, protocol, lent)
+
+    async def _connect(self, request: UpstreamRequest, place: Place) -> Connection:
+        """A connection to where the request goes; aiohttp wants a request of its own to tell it."""
+        connector = self._sessions.current().connector
+        assert connector is not None
+        known = self._asking.setdefault(connector, {})
+        asking = known.get(place.origin)
+        if asking is None:
+            loop = asyncio.get_running_loop()
+            asking = known[place.origin] = aiohttp.ClientRequest(
+                "GET", _url(request.url), loop=loop
+            )
+        clock = _clock(request.connect_seconds, request.idle_seconds)
+        try:
+            return await connector.connect(asking, [], clock)
+        except TimeoutError:
+            raise aiohttp.ConnectionTimeoutError from None
+
+    async def _upload(self, request: UpstreamRequest) -> AiohttpAnswer:
+        """Send a large body, or one that is still coming, by aiohttp alone."""
+        upload = _Upload(request.body, request.idle_seconds)
+        try:
+            async with asyncio.timeout(None) as upload.clock:
+                response = await self._sessions.current().request(
+                    request.method,
+                    _url(request.url),
+                    headers=_text_headers(request),
+                    data=upload.chunks(),
+                    allow_redirects=False,
+                    timeout=_clock(request.connect_seconds, request.idle_seconds),
+                )
+        finally:
+            upload.clock = None
+        protocol = response.connection.protocol if response.connection else None
+        if protocol is not None:
+            self._watch.follow(protocol, response.content)
+        found = response.status, list(response.raw_headers), response.headers
+        return AiohttpAnswer(found, response.content, protocol, response)
 
 
-def _drop_unsent(connection: Connection) -> None:
-    """On release, keep no half-sent request alive: a close would wait until the rest is taken."""
-    transport = connection.transport
-    if transport is not None and transport.get_write_buffer_size():
-        transport.abort()
-
-
-def _watch_end(transport: asyncio.Transport | None) -> "select.poll | None":
-    """What tells whether a connection can be read; None where the system has no such call."""
-    if transport is None or not hasattr(select, "poll"):
-        return None
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return poll
-
-
-class _Watch:
-    """Tells a body that its connection is gone.
-
-    aiohttp closes a connection whose bytes are not HTTP any more, a broken chunk say, without a
-    word to the body that is being read from it, and stops the clock: the reader would hang.
-    """
-
-    def __init__(self) -> None:
-        self._reading: WeakKeyDictionary[ResponseHandler, aiohttp.StreamReader] = (
-            WeakKeyDictionary()
-        )
-
-    def follow(self, protocol: ResponseHandler, content: aiohttp.StreamReader) -> None:
-        known = protocol in self._reading
-        self._reading[protocol] = content
-        if known:
-            return
-        closed = protocol.closed
-        if closed is None:
-            self._break(protocol)
-        else:
-            closed.add_done_callback(partial(self._lose, protocol))
-
-    def _lose(self, protocol: ResponseHandler, closed: asyncio.Future[None]) -> None:
-        closed.exception()  # now it counts as seen; aiohttp reports it to the reader as well
-        self._break(protocol)
-
-    def _break(self, protocol: ResponseHandler) -> None:
-        content = self._reading.pop(protocol, None)
-        if content is not None and not content.is_eof() and content.exception() is None:
-            content.set_exception(aiohttp.ClientPayloadError("the connection is gone"))
+async def _exchange(
+    connection: Connection, head: bytes, request: UpstreamRequest
+) -> tuple[RawResponseMessage, aiohttp.StreamReader]:
+    """Send a request and return with the head of its answer; what is announced first is skipped."""
+    protocol = connection.protocol
+    if protocol is None or protocol.transport is None:
+        raise aiohttp.ServerDisconnectedError
+    protocol.set_response_params(
+        skip_payload=request.method == "HEAD",
+        read_until_eof=True,
+        auto_decompress=False,
+        read_timeout=request.idle_seconds,
+        read_bufsize=READ_BYTES,
+        max_line_size=HEAD_BYTES,
+        max_field_size=HEAD_BYTES,
+    )
+    protocol.transport.write(head + request.body if isinstance(request.body, bytes) else head)
+    protocol.start_timeout()
+    while True:
+        try:
+            message, content = await protocol.read()
+        except HttpProcessingError:
+            raise UpstreamError(f"{site(request.url)} did not answer in HTTP") from None
+        if message.code >= _FINAL or message.code == _SWITCHING:
+            return message, content
 
 
 class _Upload:
@@ -264,6 +184,13 @@ class _Upload:
         if self.clock is not None:
             now = asyncio.get_running_loop().time()
             self.clock.reschedule(None if seconds is None else now + seconds)
+
+
+def _fits_one_write(request: UpstreamRequest) -> bool:
+    """Whether nothing has to be watched while it goes up; a login in the URL is aiohttp's part."""
+    body = request.body
+    small = body is None or (isinstance(body, bytes) and len(body) <= SMALL_BYTES)
+    return small and "@" not in request.url
 
 
 @lru_cache(maxsize=1024)
