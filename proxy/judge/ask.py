@@ -8,8 +8,9 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
 from structlog.typing import FilteringBoundLogger
 
 from proxy.judge.books import Prices, make_row
@@ -214,13 +215,15 @@ def _take(found: Gathered, reading: Reading, backend: Backend) -> None:
 
 
 def _conclude(questions: Questions, found: Gathered, begun: float) -> Verdict:
-    complete = questions.keys() <= found.answers.keys()
-    failed = found.failed or Failed(Failure.UNSUPPORTED)
+    answers = {name: found.answers[name] for name in questions if name in found.answers}
+    failed = None
+    if len(answers) < len(questions):
+        failed = found.failed or Failed(Failure.UNSUPPORTED)
     costs = [row.cost_nano_usd for row in found.rows]
     known = [cost for cost in costs if cost is not None]
     return Verdict(
-        answers={name: found.answers[name] for name in questions if name in found.answers},
-        failure=None if complete else failed.failure,
+        answers=answers,
+        failure=None if failed is None else failed.failure,
         models=found.models,
         tokens=Tokens(
             prompt=sum(row.prompt_tokens or 0 for row in found.rows),
@@ -228,5 +231,5 @@ def _conclude(questions: Questions, found: Gathered, begun: float) -> Verdict:
         ),
         cost_nano_usd=sum(known) if len(known) == len(costs) else None,
         latency_ms=(time.monotonic() - begun) * 1000,
-        retry_after=None if complete else failed.retry_after,
+        retry_after=None if failed is None else failed.retry_after,
     )

@@ -5,8 +5,10 @@ Unknown is None and never 0; a cached or local answer really costs 0.
 """
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
+
+import msgspec
 
 from proxy.judge.job import Attempt, Purpose
 from proxy.judge.questions import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
@@ -19,8 +21,7 @@ JEV_NANO_USD_PER_TOKEN = 42
 FREE = frozenset({"cache_hit", "breaker_open", "disabled"})
 
 
-@dataclass(frozen=True, slots=True)
-class Bought:
+class Bought(msgspec.Struct, frozen=True):
     """What to price: the tokens of a model, at decision or at chat prices."""
 
     provider: str
@@ -99,9 +100,14 @@ def _cost(attempt: Attempt, tokens: Tokens, prices: Prices) -> tuple[int | None,
     known = prices.cost(bought)
     if known is not None:
         return known
-    if attempt.decisions and any(JEV.search(model) for model in bought.models):
+    if attempt.decisions and any(map(_is_jev, bought.models)):
         return tokens.prompt * JEV_NANO_USD_PER_TOKEN, "table"
     return None, "unknown"
+
+
+@lru_cache(maxsize=256)
+def _is_jev(model: str) -> bool:
+    return JEV.search(model) is not None
 
 
 def _detail(attempt: Attempt, purpose: Purpose) -> JSONObject:

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
+
+from msgspec.structs import replace
 
 from proxy.judge.emulate import Asked, lay_out
 from proxy.judge.exchange import Exchange

@@ -1,11 +1,11 @@
 """One moment by which an answer is due, shared by everything that works on it."""
 
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(msgspec.Struct, frozen=True):
     """A moment of the monotonic clock."""
 
     at: float

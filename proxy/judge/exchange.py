@@ -6,17 +6,20 @@ also the one that is running when the caller goes away.
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from proxy.errors import UpstreamError, UpstreamTimeout
 from proxy.judge.failures import RETRIED, Failed, Failure, classify
 from proxy.judge.job import Attempt, Job
 from proxy.judge.reading import Reading
-from proxy.upstream.transport import Transport, UpstreamRequest
+from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamResponse, take_whole
 from proxy.wire import JSON, Headers, JSONObject
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
@@ -40,8 +43,7 @@ class Endpoint:
     decisions: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """A whole reply."""
 
     status: int
@@ -127,18 +129,30 @@ class Exchange:
                 headers=self.endpoint.headers,
                 body=payload,
                 connect_seconds=min(self.endpoint.connect_seconds, remaining),
-                idle_seconds=remaining,
+                # The deadline is kept by our caller; in whole seconds it is nearly always the same
+                # to the transport, whose clock then runs on from request to request.
+                idle_seconds=math.ceil(remaining),
             )
         )
         try:
-            body = bytearray()
-            async for chunk in response.chunks():
-                body += chunk
-                if len(body) > MAX_REPLY_BYTES:
-                    raise Failed(Failure.MALFORMED, status=response.status)
-            return Reply(response.status, response.headers, bytes(body))
+            body = take_whole(response)
+            if body is None:
+                body = await _collect(response)
+            if len(body) > MAX_REPLY_BYTES:
+                raise Failed(Failure.MALFORMED, status=response.status)
+            return Reply(response.status, response.headers, body)
         finally:
             await response.aclose()
+
+
+async def _collect(response: UpstreamResponse) -> bytes:
+    """The body as it comes; not much more of it than is allowed."""
+    body = bytearray()
+    async for chunk in response.chunks():
+        body += chunk
+        if len(body) > MAX_REPLY_BYTES:
+            break
+    return bytes(body)
 
 
 def parse(body: bytes) -> JSON:

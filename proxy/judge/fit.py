@@ -1,22 +1,25 @@
 """Questions and a state of any size in; what fits a backend's limits, and the way back, out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from proxy.judge.confidence import choice_confidence
 from proxy.judge.questions import Answer, Choice, ChoiceAnswer, Question, State, flat, shuffled
-from proxy.tools.rank import Document, build_lexical
+from proxy.tools.rank import Document, LexicalIndex, build_lexical
 from proxy.wire import JSON
 
 NONE_OF_THESE = "none_of_these"
 _NONE_TEXT = "None of the other options fits."
 _CAPS = (4_000, 2_000, 1_000, 500, 250)
+KEPT_CHARS = 4_000
+"""A ranker of so little text is kept: an application asks its few own choices in every turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True):
     """A question as it is sent; `hidden` options were cut, `added` is a "none" that we put in."""
 
     sent: Question
@@ -29,7 +32,7 @@ def fit(question: Question, most: int, state: State, seed: int) -> Fitted:
     if not isinstance(question, Choice):
         return Fitted(question)
     if len(question.options) <= most:
-        return Fitted(_ordered(question, list(question.options), seed))
+        return Fitted(_ordered(question, question.options, seed))
     none = question.none or free_label(question.options)
     labels = [label for label in question.options if label != none]
     scores = rank_options(question, state)
@@ -90,19 +93,30 @@ def latest_text(state: State) -> str:
     return flat(state)
 
 
-def _ordered(question: Choice, labels: Sequence[str], seed: int) -> Choice:
+def _ordered(question: Choice, labels: Iterable[str], seed: int) -> Choice:
+    options = question.options
     order = shuffled(labels, seed, last=question.none)
-    return replace(question, options={label: question.options[label] for label in order})
+    return replace(question, options={label: options[label] for label in order})
 
 
 def rank_options(question: Choice, state: State) -> Mapping[str, float]:
     """What our ranker thinks of a choice's labels: handed in with the question, or found now."""
     if question.prior is not None:
         return question.prior
-    labels = [label for label in question.options if label != question.none]
-    documents = [Document(label, "", flat(question.options[label]), None) for label in labels]
-    hits = build_lexical(documents).rank(latest_text(state), len(documents))
-    return {labels[hit.position]: hit.score for hit in hits}
+    options = question.options.items()
+    texts = tuple((label, flat(text)) for label, text in options if label != question.none)
+    small = sum(len(label) + len(text) for label, text in texts) <= KEPT_CHARS
+    index = _kept_index(texts) if small else _index(texts)
+    return {texts[hit.position][0]: hit.score for hit in index.rank(latest_text(state), len(texts))}
+
+
+def _index(texts: Sequence[tuple[str, str]]) -> LexicalIndex:
+    return build_lexical([Document(label, "", text, None) for label, text in texts])
+
+
+@lru_cache(maxsize=32)
+def _kept_index(texts: tuple[tuple[str, str], ...]) -> LexicalIndex:
+    return _index(texts)
 
 
 def free_label(taken: Mapping[str, object]) -> str:

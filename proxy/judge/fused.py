@@ -8,8 +8,11 @@ steps of a tool loop follow it.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.judge.ask import Judge
 from proxy.judge.deadline import Deadline
@@ -35,16 +38,14 @@ REMEMBERED_TURNS = 2_048
 REMEMBERED_TEXTS = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """An earlier message as a judge reads it."""
 
     role: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A tool that may be chosen, with our ranker's score."""
 
     name: str
@@ -52,8 +53,7 @@ class Candidate:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """What is to be judged about a user message.
 
     `chain` identifies the message within its conversation; `tools` empty or `memory_keys` None
@@ -72,23 +72,33 @@ class Pending:
     """A judgment under way."""
 
     def __init__(self) -> None:
-        self._done = asyncio.Event()
-        self._verdict = Verdict(failure=Failure.TIMEOUT)
+        self._verdict: Verdict | None = None
+        self._waiting: list[asyncio.Future[None]] = []
 
     def settle(self, verdict: Verdict) -> None:
         """Wake everybody who waits."""
         self._verdict = verdict
-        self._done.set()
+        for waiter in self._waiting:
+            _wake(waiter)
 
     async def wait(self, seconds: float) -> Verdict:
         """The verdict, or an empty one with failure `timeout`; the judgment itself goes on."""
-        if not self._done.is_set():
+        if self._verdict is None:
+            loop = asyncio.get_running_loop()
+            waiter = loop.create_future()
+            timer = loop.call_later(seconds, _wake, waiter)
+            self._waiting.append(waiter)
             try:
-                async with asyncio.timeout(seconds):
-                    await self._done.wait()
-            except TimeoutError:
-                return Verdict(failure=Failure.TIMEOUT)
-        return self._verdict
+                await waiter
+            finally:
+                timer.cancel()
+                self._waiting.remove(waiter)
+        return self._verdict or Verdict(failure=Failure.TIMEOUT)
+
+
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Companion(Protocol):
@@ -105,8 +115,7 @@ class Companion(Protocol):
         """It was asked; None when it was not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgments:
+class Judgments(msgspec.Struct, frozen=True):
     """What was started for a turn; fused, both are the same."""
 
     tools: Pending | None
@@ -197,30 +206,32 @@ def pick_candidates(
     """The tools worth offering: named ones, then by rank, then the rest while there is room."""
     documents = index.documents
     scores = {hit.position: hit.score for hit in index.rank(query, most + len(skip))}
-    first = [i for i, document in enumerate(documents) if document.name in named]
-    order = dict.fromkeys([*first, *scores, *range(len(documents))])
-    free = [i for i in order if documents[i].name not in skip]
+    first = [i for i, document in enumerate(documents) if document.name in named] if named else ()
+    liked = dict.fromkeys(chain(first, scores))
+    rest = (i for i in range(len(documents)) if i not in liked)
+    free = (i for i in chain(liked, rest) if documents[i].name not in skip)
     return [
         Candidate(documents[i].name, documents[i].description, scores.get(i, 0.0))
-        for i in free[:most]
+        for i in islice(free, most)
     ]
 
 
-class Texts:
-    """Descriptions as a judge reads them, on one line and short; each is shortened once."""
+class Texts(dict[str, str | None]):
+    """Descriptions as a judge reads them: on one line and at most so long, None when empty.
+
+    A description is shortened when it is first looked up, and then remembered.
+    """
 
     def __init__(self, most: int) -> None:
+        super().__init__()
         self._most = most
-        self._known: dict[str, str | None] = {}
 
-    def shorten(self, text: str) -> str | None:
-        """The text within its limit; None when nothing is left."""
-        if text not in self._known:
-            if len(self._known) >= REMEMBERED_TEXTS:
-                self._known.clear()
-            line = " ".join(text[: 2 * self._most].split())
-            self._known[text] = line[: self._most].rstrip() or None
-        return self._known[text]
+    def __missing__(self, text: str) -> str | None:
+        if len(self) >= REMEMBERED_TEXTS:
+            self.clear()
+        line = " ".join(text[: 2 * self._most].split())
+        self[text] = short = line[: self._most].rstrip() or None
+        return short
 
 
 def tool_questions(
@@ -233,7 +244,7 @@ def tool_questions(
     best = tools
     if len(tools) > selection.max_options:
         best = sorted(tools, key=lambda tool: -tool.score)[: selection.max_options]
-    texts = {tool.name: known.shorten(tool.description) for tool in best}
+    texts = {tool.name: known[tool.description] for tool in best}
     questions: dict[str, Question] = {NEEDS_TOOL: wordings[NEEDS_TOOL].noul()}
     if selection.mode == "per_tool":
         fits = wordings[TOOL_FITS]
@@ -242,7 +253,7 @@ def tool_questions(
             for name, text in texts.items()
         }
     prior = {tool.name: tool.score for tool in best}
-    return questions | {TOOL: wordings[TOOL].choice(dict(texts), prior)}
+    return questions | {TOOL: wordings[TOOL].choice(texts, prior)}
 
 
 def memory_questions(

@@ -1,9 +1,9 @@
 """What a backend is handed: the questions, the time it has, and where to write its attempts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import xxhash
 
 from proxy.judge.deadline import Deadline
@@ -11,8 +11,7 @@ from proxy.judge.questions import Question, Questions, State
 from proxy.judge.reading import Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
+class Purpose(msgspec.Struct, frozen=True):
     """What a judgment is for and whose bill it is on; `context` is the ledger's word."""
 
     name: str
@@ -24,8 +23,7 @@ class Purpose:
     context: str = "classification"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One call to a judge, however it ended.
 
     `reading` is None when there was no usable reply. `estimate` is our guess at its input tokens
@@ -45,8 +43,7 @@ class Attempt:
     attempt: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One judgment for one backend; `hashes` holds every question's fingerprint."""
 
     state: State

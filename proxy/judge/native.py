@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.judge import decisions, systemone
 from proxy.judge.deadline import Deadline
@@ -11,15 +13,14 @@ from proxy.judge.failures import Failed, Failure
 from proxy.judge.fit import Fitted, clip_state, fit, restore
 from proxy.judge.job import Job
 from proxy.judge.presets import Profile, Resolved
-from proxy.judge.questions import Question, Score, State
+from proxy.judge.questions import Choice, Question, Questions, Score, State
 from proxy.judge.reading import Reading, merge
 from proxy.judge.validate import Rules
 from proxy.upstream.transport import Transport
 from proxy.wire import JSON, JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(msgspec.Struct, frozen=True):
     """One question under the id that it has on the wire."""
 
     name: str
@@ -70,7 +71,7 @@ class DecisionBackend:
     def _batches(self, job: Job) -> Iterator[Batch]:
         limits = self._profile.limits
         sent = [
-            Sent(name, question, fit(question, limits.options, job.state, job.seed(name)))
+            Sent(name, question, _fit(name, question, limits.options, job))
             for name, question in job.questions.items()
         ]
         for start in range(0, len(sent), limits.questions):
@@ -86,14 +87,16 @@ class DecisionBackend:
         return await self._post(batch, clip_state(state, _half(state)), job)
 
     async def _post(self, batch: Batch, state: State, job: Job) -> Reading:
-        def read(body: JSON) -> Reading:
-            return self._read(body, batch)
-
-        return await self._exchange.post(encode(self._profile, self.model, state, batch), read, job)
-
-    def _read(self, body: JSON, batch: Batch) -> Reading:
-        decode = decisions.decode if self._profile.dialect == "openai" else systemone.decode
         questions = {wire: sent.fitted.sent for wire, sent in batch.items()}
+
+        def read(body: JSON) -> Reading:
+            return self._read(body, batch, questions)
+
+        body = encode(self._profile, self.model, state, questions)
+        return await self._exchange.post(body, read, job)
+
+    def _read(self, body: JSON, batch: Batch, questions: Questions) -> Reading:
+        decode = decisions.decode if self._profile.dialect == "openai" else systemone.decode
         reading = decode(unwrap(self._profile, body), questions, self._rules)
         return replace(
             reading,
@@ -105,9 +108,15 @@ class DecisionBackend:
         )
 
 
-def encode(profile: Profile, model: str, state: State, batch: Batch) -> JSONObject:
+def _fit(name: str, question: Question, most: int, job: Job) -> Fitted:
+    """Only a choice has options to cut, and an order to find a seed for."""
+    if not isinstance(question, Choice):
+        return Fitted(question)
+    return fit(question, most, job.state, job.seed(name))
+
+
+def encode(profile: Profile, model: str, state: State, questions: Questions) -> JSONObject:
     """The body that this endpoint wants, wrapped when it wants a wrapper."""
-    questions = {wire: sent.fitted.sent for wire, sent in batch.items()}
     if profile.dialect == "openai":
         body = decisions.encode(model, state, questions)
     else:

@@ -1,9 +1,13 @@
-"""What a judge can be asked and what it can answer: plain values that know no wire format."""
+"""What a judge can be asked and what it can answer: plain values that know no wire format.
+
+These and the other values of a judgment are msgspec structs: a turn makes fifty of them, at 0.1 µs
+each instead of the microsecond or two of a frozen dataclass.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import msgspec
 import orjson
 import xxhash
 
@@ -20,8 +24,7 @@ Calibration: TypeAlias = Literal["native", "token", "verbalized", "embedded", "n
 rankers and gate model, or nowhere (one-hot)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noul:
+class Noul(msgspec.Struct, frozen=True):
     """A yes/no question; `embedded` names the built-in model that can answer it, if one can."""
 
     instructions: Text | None
@@ -30,8 +33,7 @@ class Noul:
     embedded: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One of several labels; `none` is the label that means "no other label fits".
 
     `prior` holds what our own ranker thinks of the labels (any scale, higher is better); it is
@@ -44,8 +46,7 @@ class Choice:
     prior: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(msgspec.Struct, frozen=True):
     """A rating on ordered levels, the lowest first."""
 
     instructions: Text | None
@@ -56,26 +57,23 @@ Question: TypeAlias = Noul | Choice | Score
 Questions: TypeAlias = Mapping[str, Question]
 
 
-@dataclass(frozen=True, slots=True)
-class NoulAnswer:
+class NoulAnswer(msgspec.Struct, frozen=True):
     """How probable a yes is."""
 
     probability: float
     calibration: Calibration = "native"
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceAnswer:
+class ChoiceAnswer(msgspec.Struct, frozen=True):
     """The chosen label; probabilities are empty and confidence is None when not measured."""
 
     label: str
-    probabilities: Mapping[str, float] = field(default_factory=dict)
+    probabilities: Mapping[str, float] = {}
     confidence: float | None = None
     calibration: Calibration = "native"
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreAnswer:
+class ScoreAnswer(msgspec.Struct, frozen=True):
     """The expected level; probabilities are empty and confidence is None when not measured."""
 
     score: float
@@ -84,8 +82,7 @@ class ScoreAnswer:
     calibration: Calibration = "native"
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """The model declined this question; the others may still have answers."""
 
 
@@ -131,8 +128,7 @@ def shuffled(labels: Iterable[str], seed: int, last: str | None = None) -> list[
 
     A judge that favours the first option would otherwise favour the first tool of the catalogue.
     """
-    places = {label: xxhash.xxh3_64_intdigest(label.encode(), seed) for label in labels}
-    order = sorted(places, key=places.__getitem__)
+    order = sorted(labels, key=lambda label: xxhash.xxh3_64_digest(label.encode(), seed))
     if last in order:
         order.remove(last)
         order.append(last)

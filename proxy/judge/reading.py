@@ -1,7 +1,8 @@
 """What one reply of a judge said: answers, the reasons for missing ones, and its usage."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from proxy.judge.questions import Answer, Question, Questions
 from proxy.judge.validate import BadAnswer
@@ -9,12 +10,11 @@ from proxy.ledger.usage import NO_TOKENS, Tokens
 from proxy.wire import JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """A decoded reply; `problems` says per question which rule its answer broke."""
 
     answers: Mapping[str, Answer]
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = {}
     model: str | None = None
     tokens: Tokens = NO_TOKENS
     provider_request_id: str | None = None

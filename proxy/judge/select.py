@@ -5,8 +5,9 @@ over is still listed and one search away.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from proxy.judge.fused import NEEDS_TOOL, TOOL, fits_name, is_fits
 from proxy.judge.verdict import Verdict
@@ -15,8 +16,7 @@ from proxy.judge_settings import ToolSelection
 Reason = Literal["no_tool_needed", "judged", "widened", "ranker"]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True):
     """What the judge saw, what the user names, and our ranker's shortlist for the unmeasured."""
 
     tools: Collection[str]
@@ -24,8 +24,7 @@ class Offer:
     ranked: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(msgspec.Struct, frozen=True):
     """The chosen tools, the named ones in front, then best first; the rest is for the record."""
 
     names: tuple[str, ...]
@@ -93,11 +92,11 @@ def _best(
     probabilities: Mapping[str, float], offer: Offer, without: Sequence[str], least: float
 ) -> tuple[str, ...]:
     """Offered tools by probability, without those that are chosen anyway."""
-    ranked = sorted(probabilities, key=lambda name: -probabilities[name])
+    likely = [name for name, probability in probabilities.items() if probability >= least]
     return tuple(
         name
-        for name in ranked
-        if probabilities[name] >= least and name in offer.tools and name not in without
+        for name in sorted(likely, key=probabilities.__getitem__, reverse=True)
+        if name in offer.tools and name not in without
     )
 
 

@@ -4,7 +4,7 @@ Neutral questions go in and the request's JSON comes out; a reply's JSON goes in
 out. Nothing here knows a URL.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from proxy.judge.confidence import choice_confidence, expected_level, score_confidence
 from proxy.judge.failures import Failed, Failure
@@ -49,7 +49,9 @@ def encode_question(question: Question, *, both_sides: bool = False) -> JSONObje
         case Noul():
             encoded: JSONObject = {"type": "noul", "instructions": asked(question)}
             criteria = _criteria(question, ELSE if both_sides else None)
-            return encoded | ({"criteria": criteria} if criteria else {})
+            if criteria:
+                encoded["criteria"] = criteria
+            return encoded
         case Choice():
             return {
                 "type": "choice",
@@ -129,7 +131,7 @@ def decode(body: JSON, questions: Questions, rules: Rules = NATIVE) -> Reading:
     Raises Failed(MALFORMED) when there is no `answers` map at all.
     """
     answers = body.get("answers") if isinstance(body, dict) else None
-    if not isinstance(answers, Mapping):
+    if not isinstance(answers, dict):
         raise Failed(Failure.MALFORMED)
 
     def read(name: str, question: Question) -> Answer:
@@ -163,8 +165,8 @@ def _decode_answer(question: Question, answer: JSON, rules: Rules) -> Answer:
 
 
 def _criteria(question: Noul, default: str | None) -> JSONObject:
-    sides = {"true": question.yes, "false": question.no}
-    if all(side is None for side in sides.values()):
+    yes, no = question.yes, question.no
+    if yes is None and no is None:
         return {}
-    filled = {name: default if side is None else side for name, side in sides.items()}
-    return {name: side for name, side in filled.items() if side is not None}
+    sides = {"true": default if yes is None else yes, "false": default if no is None else no}
+    return {name: side for name, side in sides.items() if side is not None}

@@ -81,12 +81,14 @@ def weigh_choice(
     question: Choice, probabilities: Mapping[str, JSON], rules: Rules = NATIVE
 ) -> ChoiceAnswer:
     """The choice that a distribution over exactly the question's options makes."""
-    if probabilities.keys() != question.options.keys():
+    stated = {**question.options, **probabilities}  # in the order of the options
+    if not len(question.options) == len(stated) == len(probabilities):
         raise BadAnswer("the probabilities are not those of the options")
-    values = _distribution([probabilities[label] for label in question.options], rules)
-    settled = dict(zip(question.options, values, strict=True))
-    confidence = choice_confidence(values) if rules.confident else None
-    label = max(settled, key=settled.__getitem__)
+    values = list(stated.values())
+    numbers = _distribution(values, rules)
+    settled = stated if numbers is values else dict(zip(stated, numbers, strict=True))
+    confidence = choice_confidence(numbers) if rules.confident else None
+    label = list(settled)[numbers.index(max(numbers))]
     return ChoiceAnswer(label, settled, confidence, rules.calibration)
 
 
@@ -118,10 +120,10 @@ def weigh_score(probabilities: Sequence[JSON], rules: Rules = NATIVE) -> ScoreAn
     return ScoreAnswer(expected_level(values), tuple(values), confidence, rules.calibration)
 
 
-def _distribution(values: Sequence[JSON], rules: Rules) -> list[float]:
-    # Nearly always all of them are plain probabilities, and there may be 255.
+def _distribution(values: Sequence[JSON], rules: Rules) -> Sequence[float]:
+    """The values themselves where nothing has to be done to them, as is nearly always."""
     plain = set(map(type, values)) == {float} and min(values) >= 0.0 and max(values) <= 1.0
-    numbers = list(values) if plain else [_probability(value) for value in values]
+    numbers = values if plain else [_probability(value) for value in values]
     total = math.fsum(numbers)
     if abs(total - 1) < 1e-9:
         return numbers
@@ -139,7 +141,7 @@ def _probability(value: JSON) -> float:
 
 
 def _number(value: JSON) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not float and type(value) is not int:  # a bool is no number
         raise BadAnswer("a number is missing")
     if not math.isfinite(value):
         raise BadAnswer("a number is not finite")

@@ -1,7 +1,8 @@
 """What a judgment came to: answers by question, and why some or all of them are missing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from proxy.judge.failures import Failure
 from proxy.judge.questions import (
@@ -15,8 +16,7 @@ from proxy.judge.questions import (
 from proxy.ledger.usage import NO_TOKENS, Tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The answers of all backends that were asked; `failure` explains what is missing.
 
     `models` names which model answered each question; `thresholds` are calibrated ones that hold
@@ -24,14 +24,14 @@ class Verdict:
     cost is unknown.
     """
 
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    answers: Mapping[str, Answer] = {}
     failure: Failure | None = None
-    models: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = {}
     tokens: Tokens = NO_TOKENS
     cost_nano_usd: int | None = 0
     latency_ms: float = 0.0
     retry_after: float | None = None
-    thresholds: Mapping[str, float] = field(default_factory=dict)
+    thresholds: Mapping[str, float] = {}
 
     @property
     def ok(self) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from proxy.judge.questions import NoulAnswer
 from proxy.judge.reading import Reading
 from proxy.judge.systemone import decode
 from proxy.upstream.aiohttp_transport import AiohttpTransport
-from proxy.upstream.transport import Transport
+from proxy.upstream.transport import Prepared, Transport
 from proxy.wire import JSON, Headers
 from tests.fakes.scripted import CUT, HANG, Drip, ScriptedUpstream, Wait
 from tests.fakes.transport import FakeTransport
@@ -149,6 +150,40 @@ async def test_an_endless_reply_is_cut_off() -> None:
     """A lying server cannot fill the memory."""
     with pytest.raises(Failed, match="malformed"):
         await post(FakeTransport(reply(b" " * (MAX_REPLY_BYTES + 1))), [])
+
+
+class Whole(Prepared):
+    """An answer of which the transport has everything already."""
+
+    closed = False
+
+    def take_whole(self) -> bytes:
+        assert isinstance(self._body, bytes)
+        return self._body
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        raise AssertionError("nothing is left to wait for")
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_an_answer_that_is_here_already_is_not_waited_for() -> None:
+    """Its size is bounded all the same, and its connection given back."""
+    whole = Whole(200, [], orjson.dumps(JUDGED))
+    assert (await post(FakeTransport(whole), [])).answers == {"spam": NoulAnswer(0.09)}
+    huge = Whole(200, [], b" " * (MAX_REPLY_BYTES + 1))
+    with pytest.raises(Failed, match="malformed"):
+        await post(FakeTransport(huge), [])
+    assert (whole.closed, huge.closed) == (True, True)
+
+
+async def test_a_transport_is_given_the_same_patience_from_request_to_request() -> None:
+    """Then its clock need not be set again; the deadline itself is kept to the millisecond."""
+    transport = FakeTransport(reply(JUDGED), reply(JUDGED))
+    await post(transport, [], seconds=1.7)
+    await post(transport, [], seconds=1.6)
+    assert [request.idle_seconds for request in transport.sent] == [2, 2]
 
 
 def test_nan_is_read_so_that_only_its_question_is_lost() -> None:

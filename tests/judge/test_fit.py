@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from proxy.judge.fit import (
+    KEPT_CHARS,
     NONE_OF_THESE,
     Fitted,
     clip,
@@ -74,6 +75,17 @@ def test_a_prior_decides_what_is_kept() -> None:
     assert isinstance(kept, Choice)
     assert set(kept.options) == {"queue_39", "queue_0", NONE_OF_THESE}
     assert rank_options(priced, "anything") == {"queue_39": 5.0, "queue_0": 1.0}
+
+
+def test_equal_labels_with_other_texts_are_ranked_by_their_own() -> None:
+    """A ranker that is kept belongs to one wording of a choice, of any state."""
+    work = Choice("Which?", {"a": "invoices and taxes", "b": "holidays"})
+    swapped = Choice("Which?", {"a": "holidays", "b": "invoices and taxes"})
+    for question, best in ((work, "a"), (swapped, "b"), (work, "a")):
+        assert list(rank_options(question, "pay my taxes")) == [best]
+    assert list(rank_options(work, "book holidays")) == ["b"]
+    long = Choice("Which?", {**work.options, "c": "x " * KEPT_CHARS})
+    assert list(rank_options(long, "pay my taxes")) == ["a"]
 
 
 def test_other_questions_and_answers_pass() -> None:

@@ -126,6 +126,22 @@ async def test_tools_wait_shortly_and_the_gate_longer() -> None:
     assert (await pending.wait(0)).ok
 
 
+async def test_everybody_who_waits_is_told() -> None:
+    """One that gave up, and one whose client has gone, are no hindrance."""
+    pending = Pending()
+    loop = asyncio.get_running_loop()
+    short, gone, first, second = (
+        loop.create_task(pending.wait(seconds)) for seconds in (0.0, 1.0, 1.0, 1.0)
+    )
+    assert (await short).failure is Failure.TIMEOUT
+    gone.cancel()
+    await asyncio.sleep(0)
+    pending.settle(Verdict())
+    assert (await first).ok
+    assert (await second).ok
+    assert gone.cancelled()
+
+
 async def test_a_cancelled_judgment_wakes_who_waits() -> None:
     """Shutdown leaves nobody hanging."""
     group = Group()
@@ -233,5 +249,5 @@ async def test_memory_of_turns_and_texts_is_bounded() -> None:
     assert judge.start(asking(tools=(), memory_keys=None, chain="first")) is not first
     texts = Texts(5)
     for number in range(REMEMBERED_TEXTS + 1):
-        texts.shorten(str(number))
-    assert texts.shorten("a  longer text") == "a lon"
+        assert texts[str(number)]
+    assert texts["a  longer text"] == "a lon"

@@ -1,6 +1,6 @@
 """The memory gate's reading of a verdict."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from proxy.judge.failures import Failure
 from proxy.judge.gate import read_gate

@@ -61,6 +61,14 @@ def test_confidence_is_ours() -> None:
     assert math.fsum(answer.probabilities.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("weights", [{"b": 0.25, "a": 0.75}, {"b": 0.26, "a": 0.75}])
+def test_probabilities_keep_the_order_of_the_options(weights: dict[str, float]) -> None:
+    """Whatever order a server writes them in, and whether or not they have to be settled."""
+    answer = check_choice(CHOICE, "a", weights)
+    assert list(answer.probabilities) == ["a", "b"]
+    assert answer.probabilities["b"] == pytest.approx(0.255, abs=0.01)
+
+
 def test_a_label_alone_is_not_measured() -> None:
     """No probabilities, no confidence – and no certainty either."""
     answer = check_choice(CHOICE, "b", None)
