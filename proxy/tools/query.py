@@ -152,8 +152,9 @@ class Reader:
         spelled = own.words[:MAX_TERMS]
         sequence, lacking = self._spell(own.text, spelled)
         weights = self._weigh(sequence, own.text.isascii())
-        coverage = self._find_coverage(sequence, weights) if lacking else float(bool(sequence))
         unknown = dict.fromkeys(lacking)
+        all_known = 1.0 if any(weights.values()) else 0.0
+        coverage = self._find_coverage(sequence, weights) if unknown else all_known
         for term, weight in self._respell(spelled, unknown):
             weights[term] = max(weights.get(term, 0.0), weight)
         pairs = frozenset(pairwise(sequence))

@@ -45,6 +45,12 @@ def test_typos_are_mended() -> None:
         assert "cluster" in _read(typo).weights
 
 
+def test_known_words_are_all_coverage() -> None:
+    """A query in the catalogue's own words is covered, one without words is not."""
+    assert _read("open vault").coverage < _read("vault key").coverage == 1.0
+    assert _read("the ...").coverage == 0.0
+
+
 def test_mended_words_are_not_coverage() -> None:
     """A guess is no sign that the catalogue speaks the query's language."""
     assert _read("clustar").coverage == 0.0
