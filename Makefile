@@ -53,8 +53,9 @@ bench: dev ## CPU per request, latency, start-up and memory beside the installed
 bench-peers: dev ## install nginx, vllm-router, Portkey and LiteLLM below .cache/bench
 	@$(BIN)/python -m bench.peers
 
-bench-gate: dev ## fail when CPU per request grew, told by ratios to an echo server
+bench-gate: dev ## fail when CPU per request grew, told by ratios to an echo server, or memory grows
 	@$(BIN)/python -m bench.gate
+	@$(BIN)/python -m bench.soak 1.5
 
 conformance: dev ## the official openai-python tests through the gateway (needs Node)
 	@if [ -x tests/conformance/run ]; then tests/conformance/run; else echo "tests/conformance/run: not there"; fi

@@ -1,7 +1,4 @@
-"""`python -m bench.curves`: what a request costs as tools, messages and open streams grow.
-
-Also a soak: RSS before and after many requests of every kind, one after the other.
-"""
+"""`python -m bench.curves`: what a request costs as tools, messages and open streams grow."""
 
 import itertools
 import sys
@@ -23,7 +20,6 @@ from proxy.wire import JSONObject
 TOOLS = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 MESSAGES = (1, 20, 100, 500, 2_000)
 STREAMS = (1, 10, 100, 1_000)
-SOAK_ROUNDS = 6
 
 
 def main() -> int:
@@ -61,10 +57,6 @@ def _lines(bench: Bench, server: Server, process: Running) -> Iterator[str]:
         body = {"model": "m", "messages": history(count), "tools": many_tools(100)}
         work = _work(bench, f"messages_{count}", body)
         yield f"messages {count:5}  {_warm(bench, server, process, work):9.0f} µs"
-    for number in range(SOAK_ROUNDS):
-        for name in [one for one in bench.bodies if not one.startswith("streams")]:
-            bench.sample(server, process, Work(name, name, 4, 40))
-        yield f"soak round {number + 1}  RSS {process.rss() / 1e6:.0f} MB"
 
 
 def _warm(bench: Bench, server: Server, process: Running, work: Work) -> float:

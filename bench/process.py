@@ -36,6 +36,11 @@ class Running:
         """Resident bytes of the whole tree."""
         return sum(process.memory_info().rss for process in self._tree())
 
+    def own_rss(self) -> int:
+        """Resident bytes of the server process alone."""
+        resident: int = self._process.memory_info().rss
+        return resident
+
     def wait(self, path: str) -> None:
         """Return with the first 200 for a GET, or with anything but a refused connection."""
         while time.perf_counter() - self._began < READY_SECONDS:
