@@ -9,6 +9,7 @@ from proxy.settings import Deferral, Prediction
 from proxy.tools.catalog import digest_tools, read_catalogue
 from proxy.tools.document import Document
 from proxy.tools.lessons import LearnedIndex, Lessons
+from proxy.tools.memo import Memo
 from proxy.tools.rank import Index
 from proxy.tools.toolbox import MakeIndex, Toolbox
 
@@ -37,6 +38,7 @@ class Shelf:
         self._make_index = make_index
         self._max_bytes = max_bytes
         self._lessons = lessons
+        self._memo = Memo()
         self._boxes: OrderedDict[_Place, Toolbox | None] = OrderedDict()
         self._building: dict[_Place, asyncio.Future[Toolbox | None]] = {}
         self._recent: dict[str, tuple[tuple[bytes, str], ...]] = {}
@@ -94,7 +96,8 @@ class Shelf:
         deferral = self._deferral
         if everything:
             deferral = deferral.model_copy(update={"small_chars": 0})
-        return Toolbox(catalogue, deferral, self._prediction, self._make_index_for(tenant))
+        make_index = self._make_index_for(tenant)
+        return Toolbox(catalogue, deferral, self._prediction, make_index, self._memo)
 
     def _make_index_for(self, tenant: str) -> MakeIndex:
         """How a tenant's catalogues are indexed: with what its own searches taught."""

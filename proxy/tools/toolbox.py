@@ -1,5 +1,6 @@
 """A catalogue prepared once for many requests: split, listing, index and argument checkers."""
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,24 +13,24 @@ from proxy.tools.catalog import Catalogue, Tool
 from proxy.tools.defer import Split, find_mentions, split_tools
 from proxy.tools.document import Document
 from proxy.tools.listing import render_listing, search_tool
+from proxy.tools.memo import Memo
 from proxy.tools.predict import Cue, Predicted, predict
 from proxy.tools.rank import Index
 from proxy.tools.tokens import count_all, estimate_tokens
 from proxy.tools.validate import Checker
 
 MakeIndex = Callable[[Sequence[Document]], Index]
-MEMO = 16_384
-"""Remembered predictions per catalogue, of about a kilobyte: a conversation asks for each of its
-old turns again, and one of 2,000 messages has a thousand of them."""
 PROMPTS = 512
 """System prompts whose mentions of tools are remembered."""
+_serials = itertools.count(1)
 
 
 class Toolbox:
     """Everything about one tenant's catalogue that does not depend on the conversation.
 
     `search_raw` is the JSON of the injected search tool. Its listing names every deferrable tool,
-    loaded or not, so that its bytes never change within a conversation.
+    loaded or not, so that its bytes never change within a conversation. `memo` remembers what was
+    predicted; toolboxes may share one, as their serial numbers keep their entries apart.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Toolbox:
         deferral: Deferral,
         prediction: Prediction,
         make_index: MakeIndex,
+        memo: Memo | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.split: Split = split_tools(catalogue, deferral)
@@ -53,8 +55,9 @@ class Toolbox:
         self.search_raw = self.render_search(self.split.deferrable)
         self.index = make_index(documents)
         self._checkers: dict[str, Checker] = {}
-        self._predictions: dict[bytes, Predicted] = {}
-        self._remembering, self._foreseeing = threading.Lock(), threading.Lock()
+        self._serial = next(_serials)
+        self._memo = Memo() if memo is None else memo
+        self._foreseeing = threading.Lock()
         self.usage: Counter[str] = Counter()
         self._tokens: Mapping[str, int] | None = None
         self._search_tokens = self._all_tokens = 0
@@ -98,31 +101,31 @@ class Toolbox:
         The memo is what keeps old turns of a conversation stable while usage counts move on.
         `forced` never abstains, for a client that requires a call.
         """
-        key = _digest(cue, forced=forced)
-        known = self._predictions.get(key)
+        key = self._key(cue, forced=forced)
+        known = self._memo.find(key)
         if known is None:
             settings = self._prediction
             if forced:
                 settings = settings.model_copy(update={"abstain": False})
-            known = self._remember(key, predict(self.index, cue, settings, self.usage))
+            known = self._memo.keep(key, predict(self.index, cue, settings, self.usage))
         return known
-
-    def _remember(self, key: bytes, predicted: Predicted) -> Predicted:
-        """Keeps a prediction; of two made at once the first one counts."""
-        with self._remembering:
-            if len(self._predictions) >= MEMO:
-                self._predictions.pop(next(iter(self._predictions)))
-            return self._predictions.setdefault(key, predicted)
 
     def foreknows(self, cue: Cue) -> bool:
         """Whether this moment was predicted before."""
-        return _digest(cue, forced=False) in self._predictions
+        return self._key(cue, forced=False) in self._memo
 
     def foresee(self, cues: Iterable[Cue]) -> None:
         """Predicts the moments of a long conversation, in a thread; a second caller waits."""
         with self._foreseeing:
             for cue in cues:
                 self.predict(cue)
+
+    def _key(self, cue: Cue, *, forced: bool) -> bytes:
+        """What stands for a cue of this catalogue; its texts may be long."""
+        said = (cue.newest_user, cue.previous_user, cue.last_assistant)
+        parts = (*said, "\x1e".join(cue.called), "\x1e".join(cue.results), str(forced))
+        text = "\x1f".join(parts)
+        return xxh3_128_digest(text.encode(errors="surrogatepass"), seed=self._serial)
 
     def mentions(self, text: str) -> tuple[str, ...]:
         """The deferrable tools that a system prompt names; prompts stay the same for long."""
@@ -166,13 +169,6 @@ def choose_name(catalogue: Catalogue, preferred: str, second: str) -> str:
         if name not in catalogue.by_name:
             return name
     return f"{preferred}_{catalogue.digest[:16]}"
-
-
-def _digest(cue: Cue, *, forced: bool) -> bytes:
-    """What stands for a cue, whose texts may be long."""
-    said = (cue.newest_user, cue.previous_user, cue.last_assistant)
-    parts = (*said, "\x1e".join(cue.called), "\x1e".join(cue.results), str(forced))
-    return xxh3_128_digest("\x1f".join(parts).encode(errors="surrogatepass"))
 
 
 def _document(tool: Tool) -> Document:
