@@ -37,6 +37,7 @@ from proxy.learner import Learner
 from proxy.ledger.priced import Listeners
 from proxy.ledger.prices import find_standins
 from proxy.ledger.store import Ledger
+from proxy.ledger.usage import Row
 from proxy.memory.near import Near, Remembered
 from proxy.observe.capture import Capture
 from proxy.observe.metrics import Metrics
@@ -123,6 +124,7 @@ class Serving:
     turn: Turn
     triage: Conduct
     shelf: Shelf
+    judges: Judges
 
 
 class Current:
@@ -135,16 +137,24 @@ class Current:
     def __init__(self, lasting: Lasting, serving: Serving) -> None:
         self._lasting = lasting
         self._app = serving.app
-        self._serving = serving
-        lasting.metrics.upkeep.config_hash.set(fingerprint(serving.settings))
+        self._serve(serving)
 
     async def reload(self, settings: Settings) -> None:
         """Build everything beside the event loop, then swap. UsherError changes nothing."""
         new = await asyncio.to_thread(assemble, self._lasting, settings, self._serving)
         self._lasting.prices.adopt(settings.prices, find_standins(settings))
         self._app.adopt(new.app)
-        self._serving = new
-        self._lasting.metrics.upkeep.config_hash.set(fingerprint(settings))
+        self._serve(new)
+
+    def _serve(self, serving: Serving) -> None:
+        """Metrics show what serves now, and not what a reload has replaced."""
+        self._serving = serving
+        lasting, metrics = self._lasting, self._lasting.metrics
+        metrics.upkeep.config_hash.set(fingerprint(serving.settings))
+        metrics.breakers.follow(serving.judges.breakers)
+        metrics.cache_bytes.follow(
+            lambda: {"catalogues": serving.shelf.bytes, **lasting.cache_bytes()}
+        )
 
 
 def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None) -> Serving:
@@ -154,8 +164,7 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
     """
     ways, ledger, log, store = lasting.ways, lasting.ledger, lasting.log, lasting.store
     spawn = lasting.background.spawn
-    around = Around(ways, lasting.prices, ledger.record, log, os.environ, lasting.models)
-    judges = Judges(settings, around)
+    judges = Judges(settings, _make_around(lasting))
     shelf = _keep_shelf(settings, before) or _make_shelf(settings, lasting)
     dispatch = Dispatch(
         settings.upstream, ways, lasting.tracer if settings.tracing.enabled else None
@@ -165,7 +174,16 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
     lessons = lasting.lessons if settings.prediction.learn else None
     learner = Learner(lessons, _make_capture(settings, log), spawn)
     near = Near(
-        lasting.data, ways, turn_judge, store, spawn, ledger.record, log, os.environ, lasting.bank
+        lasting.data,
+        ways,
+        turn_judge,
+        store,
+        spawn,
+        ledger.record,
+        log,
+        os.environ,
+        lasting.memory_runs,
+        lasting.bank,
     )
     remembered = _make_memory(settings, near)
     history = History(
@@ -201,7 +219,17 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
         *decision_routes(edge, judges, forward, settings.classification.serve_timeout_ms / 1000),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes))
-    return Serving(settings, app, turn, triage, shelf)
+    return Serving(settings, app, turn, triage, shelf, judges)
+
+
+def _make_around(lasting: Lasting) -> Around:
+    """What judges work with; their rows are counted on the way to the ledger."""
+
+    def record(row: Row) -> None:
+        lasting.judged.count(row)
+        lasting.ledger.record(row)
+
+    return Around(lasting.ways, lasting.prices, record, lasting.log, os.environ, lasting.models)
 
 
 def _keep_shelf(settings: Settings, before: Serving | None) -> Shelf | None:

@@ -18,6 +18,7 @@ from proxy.edge.admit import Gate
 from proxy.errors import ConfigError
 from proxy.judge.embedded import Model
 from proxy.judge.fused import GATE_MODEL
+from proxy.judge.tally import JudgmentTally
 from proxy.keys.budget import month_start
 from proxy.keys.keyfile import key_path
 from proxy.keys.limiter import Admission, Limiter, check_workers
@@ -27,6 +28,7 @@ from proxy.ledger.prices import Prices, find_standins
 from proxy.ledger.spans import call_span, turn_span
 from proxy.ledger.tally import Tally
 from proxy.memory.gate.model import load_gate
+from proxy.memory.tally import RunTally
 from proxy.observe.log import configure
 from proxy.observe.metrics import Metrics
 from proxy.observe.trace import NoTracer, Tracer, open_tracer
@@ -84,6 +86,8 @@ class Lasting:
     ring: KeyRing
     gate: Gate
     metrics: Metrics
+    judged: JudgmentTally
+    memory_runs: RunTally
     triaged: TriageTally
     tracer: Tracer
     log: FilteringBoundLogger
@@ -99,6 +103,16 @@ class Lasting:
         """What cannot change; memory is only switched on by a start, which opens its database."""
         return FIXED if self.bank is not None else (*FIXED, "memory.mode")
 
+    def cache_bytes(self) -> dict[str, int]:
+        """What the caches that last have in memory, by name; Redis is not ours to measure."""
+        sizes = {
+            "lessons": self.lessons.bytes,
+            "vectors": self.semantic.memory_bytes if self.semantic is not None else 0,
+        }
+        if isinstance(self.store, MemoryStore):
+            sizes["state"] = self.store.bytes
+        return sizes
+
 
 def open_lasting(
     settings: Settings,
@@ -111,6 +125,8 @@ def open_lasting(
     `transports` replaces the ways to an upstream by kind of target; `heard` is told of every row.
     """
     metrics, log = Metrics(), configure(settings.log)
+    background = Background(log)
+    metrics.background.set_function(lambda: len(background))
 
     async def spendings(since: float) -> Sequence[tuple[str, int, int]]:
         return await ledger.spent(since)
@@ -138,10 +154,12 @@ def open_lasting(
         ring=open_ring(settings, data, log, metrics),
         gate=Gate(),
         metrics=metrics,
+        judged=JudgmentTally(metrics.registry),
+        memory_runs=RunTally(metrics.registry),
         triaged=TriageTally(metrics.registry),
         tracer=tracer,
         log=log,
-        background=Background(log),
+        background=background,
         semantic=_make_semantic(settings, data, log, encoder),
         lessons=Lessons(),
         store=shared.store if shared else _make_store(settings.state),

@@ -48,6 +48,38 @@ def test_a_key_file_that_is_wanted_has_keys(tmp_path: Path, content: str | None)
     assert not open_lasting(settings, tmp_path).ring.open
 
 
+async def test_caches_that_last_tell_their_bytes(tmp_path: Path) -> None:
+    """Each by itself; vectors are there as soon as a catalogue had its meaning computed."""
+    parts = open_lasting(Settings.model_validate({"prediction": {"ranker": "lexical"}}), tmp_path)
+    assert parts.cache_bytes() == {"state": 0, "lessons": 0, "vectors": 0}
+    await parts.store.put("t", "key", b"x" * 1_000)
+    parts.lessons.learn("t", "weather in Rome", "get_weather")
+    sizes = parts.cache_bytes()
+    assert 1_000 < sizes["state"] < 2_000
+    assert sizes["lessons"] == parts.lessons.bytes > 0
+
+
+async def test_work_beside_answers_is_counted_while_it_runs(tmp_path: Path) -> None:
+    """A queue that grows can be seen before it is full."""
+    parts = open_lasting(Settings(), tmp_path)
+
+    def tasks() -> float | None:
+        return parts.metrics.registry.get_sample_value("usher_background_tasks")
+
+    assert tasks() == 0
+    done = asyncio.Event()
+
+    async def work() -> None:
+        await done.wait()
+
+    parts.background.spawn(work())
+    parts.background.spawn(work())
+    assert tasks() == 2
+    done.set()
+    await parts.background.drain(5)
+    assert tasks() == 0
+
+
 async def test_everything_ends(tmp_path: Path) -> None:
     """A watch of somebody else's runs as long as the rest, and nothing is left running."""
     ended: list[str] = []

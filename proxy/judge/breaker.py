@@ -35,13 +35,18 @@ class Breaker:
         self._open_until = 0.0
         self._probing = False
 
+    @property
+    def open(self) -> bool:
+        """Whether it was left alone and has not answered since; a probe alone changes nothing."""
+        return self._open_until > 0
+
     def refusal(self) -> Failure | None:
         """Why the judge must not be asked now; None lets this caller ask it."""
         if self._open_until == _NEVER:
             return Failure.DISABLED
         if self._clock() < self._open_until or self._probing:
             return Failure.BREAKER_OPEN
-        self._probing = self._open_until > 0
+        self._probing = self.open
         return None
 
     def succeed(self) -> None:

@@ -109,6 +109,17 @@ class Judges:
         """The calibrated thresholds, by question."""
         return self._desk.lock
 
+    def breakers(self) -> Mapping[str, int]:
+        """For each configured judge whether it is left alone, as 0 or 1.
+
+        Those that clients name are not among them: a wrong name of theirs is no alarm.
+        """
+        states: dict[str, int] = {}
+        for member in self.default.chain:
+            name = member.backend.name
+            states[name] = max(states.get(name, 0), int(member.breaker.open))
+        return states
+
     def names(self) -> Mapping[str, str]:
         """The decision models that are served here, with a description each."""
         remote = [m.backend for m in self.default.chain if not m.backend.local]

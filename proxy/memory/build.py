@@ -36,6 +36,7 @@ def build_memory(settings: Settings, near: Near) -> Remembered:
         make_writer=Writers(settings, near).make,
         spawn=near.spawn,
         log=near.log,
+        runs=near.runs,
     )
     gate = settings.classification.memory_gate
     return Remembered(MemoryService(parts, settings.memory, gate), bank)

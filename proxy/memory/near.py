@@ -10,6 +10,7 @@ from structlog.typing import FilteringBoundLogger
 from proxy.judge.fused import TurnJudge
 from proxy.ledger.usage import Row
 from proxy.memory.service import MemoryService, Spawn
+from proxy.memory.tally import RunTally
 from proxy.state.memory import Store
 from proxy.upstream.transport import Transport
 
@@ -29,6 +30,7 @@ class Near:
     record: Callable[[Row], None]
     log: FilteringBoundLogger
     environ: Mapping[str, str]
+    runs: RunTally
     bank: "Bank | None" = None
 
 

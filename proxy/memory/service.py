@@ -32,6 +32,7 @@ from proxy.memory.principal import Absent, Claim, Principal, identify
 from proxy.memory.rate import Rate
 from proxy.memory.recent import Recent
 from proxy.memory.session import Session, Status
+from proxy.memory.tally import RunTally
 from proxy.memory.wishes import declines, means_everything
 from proxy.memory.writer import Errand, Writer
 from proxy.memory_settings import Memory as Settings
@@ -78,6 +79,7 @@ class Parts:
     make_writer: MakeWriter
     spawn: Spawn
     log: FilteringBoundLogger
+    runs: RunTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ class MemoryService:
         if reason is not None:
             session.status, session.reason = "off", reason
             session.settle()
+        if session.status == "busy":
+            self._parts.runs.refuse("busy")
         return session
 
     async def _open(
@@ -335,6 +339,7 @@ class MemoryService:
         bank, whose = self._parts.bank, scene.whose
         if gated is not UNGATED and not self._rate.allow(whose):
             session.status = "rate_limited"
+            self._parts.runs.refuse("rate_limited")
             return Run()
         lock = self._locks.setdefault(whose, asyncio.Lock())
         async with lock:
@@ -344,7 +349,11 @@ class MemoryService:
             run = Run(failure="aborted")
             try:
                 run = await self._agent.run(self._task(scene, gated), self._writer(scene))
+            except Unavailable:
+                run = Run(failure="unavailable")
+                raise
             finally:
+                self._parts.runs.end(run)
                 await bank.settle(whose, scene.chain, describe(gated, run))
             if run.failure is not None:
                 self._parts.log.warning("memory_agent_failed", outcome=run.failure)

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollecto
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from proxy.observe.board import Board
+from proxy.observe.levels import Levels
 from proxy.observe.spread import Spread
 
 Endpoint: TypeAlias = Literal["chat", "passthrough", "other"]
@@ -84,6 +85,18 @@ class Metrics:
             "usher_event_loop_stall_seconds",
             "Times that the event loop was blocked for 10 ms or more.",
             _STALL,
+        )
+        self.breakers = Levels(
+            "usher_judge_breaker_open",
+            "1 while a judge is left alone, until it has answered again.",
+            "backend",
+            self.registry,
+        )
+        self.cache_bytes = Levels(
+            "usher_cache_bytes", "Bytes of what is kept to save work.", "cache", self.registry
+        )
+        self.background = Gauge(
+            "usher_background_tasks", "Work beside answers under way.", registry=self.registry
         )
         self.upkeep = Upkeep(self.registry)
         ProcessCollector(registry=self.registry)

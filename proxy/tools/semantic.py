@@ -77,6 +77,11 @@ class Semantic:
         self._model: tuple[VectorStore, QueryMemo] | None = None
         self._failed = False
 
+    @property
+    def memory_bytes(self) -> int:
+        """Of the vectors in memory; 0 before the first catalogue."""
+        return self._model[0].memory_bytes if self._model is not None else 0
+
     def build(self, documents: Sequence[Document]) -> Index:
         """Index a catalogue; returns at once."""
         index, _ = self.start(documents)

@@ -54,6 +54,11 @@ class VectorStore:
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
         self._known.update(self._read())
 
+    @property
+    def memory_bytes(self) -> int:
+        """What is in memory, as the file counts it."""
+        return len(self._known) * self._record
+
     def encode(self, texts: Sequence[str]) -> Matrix:
         """Vectors of texts, from the store where they are known."""
         keys = [self._key(text) for text in texts]

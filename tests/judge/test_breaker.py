@@ -55,6 +55,26 @@ def test_one_probe_decides_after_that() -> None:
     assert breaker.refusal() is None
 
 
+def test_it_counts_as_open_until_it_has_answered() -> None:
+    """The end of the pause, a probe and a probe that fails change nothing; an answer does."""
+    breaker, clock = make()
+    seen = []
+    for _ in range(3):
+        seen.append(breaker.open)
+        fail(breaker)
+    for _ in range(2):
+        seen.append(breaker.open)
+        clock.now += 31
+        seen.append(breaker.open)
+        fail(breaker)
+    clock.now += 31
+    assert breaker.refusal() is None
+    seen.append(breaker.open)
+    breaker.succeed()
+    assert seen == [False] * 3 + [True] * 5
+    assert not breaker.open
+
+
 def test_a_caller_that_left_frees_the_probe() -> None:
     """Nobody learns anything from it, and the next one may try."""
     breaker, clock = make()

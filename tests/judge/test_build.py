@@ -10,7 +10,7 @@ from proxy.judge.books import NoPrices
 from proxy.judge.build import Around, Judges
 from proxy.judge.calibrate import Locked, write_lock
 from proxy.judge.deadline import Deadline
-from proxy.judge.failures import Failure
+from proxy.judge.failures import Failed, Failure
 from proxy.judge.job import Purpose
 from proxy.judge.questions import Noul
 from proxy.observe.log import silent
@@ -78,6 +78,28 @@ def test_a_presets_name_is_enough_when_its_key_is_in_the_environment() -> None:
     built = judges({"enabled": True, "backend": "typesafe"}, environ={"TYPESAFE_API_KEY": "k"})
     assert chain(built) == ["typesafe", "embedded"]
     assert "jev-latest" in built.names()
+
+
+def test_every_configured_judge_shows_its_breaker() -> None:
+    """Also two of one name, as one that is open where either is."""
+    chat = {"model": "small", "base_url": "http://c/v1"}
+    providers = {"chat": {"api_key": "k", "base_url": "http://d/v1", "model": "m"}}
+    built = judges({"enabled": True, "providers": providers, "chat": chat})
+    assert chain(built) == ["chat", "chat", "embedded"]
+    assert built.breakers() == {"chat": 0, "embedded": 0}
+    first, second, _ = built.default.chain
+    first.breaker.fail(Failed(Failure.UNAUTHORIZED, status=401))
+    second.breaker.succeed()
+    assert built.breakers() == {"chat": 1, "embedded": 0}
+
+
+def test_a_judge_that_a_client_names_raises_no_alarm() -> None:
+    """Its name or key may be wrong, which is no fault of the deployment."""
+    built = judges({})
+    named = built.for_model("no-such-model").chain[0]
+    named.breaker.fail(Failed(Failure.PAYMENT, status=402))
+    assert named.breaker.open
+    assert built.breakers() == {"embedded": 0}
 
 
 def test_librechats_block_fits_as_it_is() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 import structlog
+from prometheus_client import CollectorRegistry
 
 from proxy.background import Background
 from proxy.dispatch import Dispatch
@@ -23,6 +24,7 @@ from proxy.memory.database import Database, memory_url
 from proxy.memory.pinned import Pinned
 from proxy.memory.principal import Principal
 from proxy.memory.service import Brought, MemoryService, Parts
+from proxy.memory.tally import RunTally
 from proxy.memory.writer import Errand, Writer, WriterFailed
 from proxy.observe.metrics import Metrics
 from proxy.plan.exchange import Reply
@@ -109,6 +111,7 @@ class Scene:
     ledger: ListLedger
     background: Background
     store: MemoryStore
+    registry: CollectorRegistry
 
     async def say(self, *messages: JSONObject | str, **more: object) -> Reply:
         """One request; a text is a user's message."""
@@ -124,6 +127,12 @@ class Scene:
     async def settled(self) -> None:
         """Wait until nothing runs behind the replies."""
         await self.background.drain(5)
+
+    def runs(self) -> dict[str, float]:
+        """What `usher_memory_runs_total` has counted, by outcome."""
+        samples = (sample for metric in self.registry.collect() for sample in metric.samples)
+        counts = (s for s in samples if s.name == "usher_memory_runs_total" and s.value)
+        return {sample.labels["outcome"]: sample.value for sample in counts}
 
     async def values(self, whose: Principal = ALI) -> dict[str, str]:
         """What is remembered."""
@@ -183,12 +192,16 @@ async def open_scene(
         return writer or scripted
 
     pinned = Pinned(store, settings.memory.refresh_seconds)
-    parts = Parts(bank, pinned, judge, make_writer, background.spawn, log)
+    registry = CollectorRegistry()
+    runs = RunTally(registry)
+    parts = Parts(bank, pinned, judge, make_writer, background.spawn, log, runs)
     service = MemoryService(parts, settings.memory, settings.classification.memory_gate)
     shelf = Shelf(settings.deferral, settings.prediction, build_lexical, 10_000_000)
     dispatch = Dispatch(settings.upstream, {"openai": upstream, "standin": upstream})
     crew = Crew(Drafter(settings, shelf, store), dispatch, ledger, Metrics(), service)
-    scene = Scene(Turn(crew), service, bank, scripted, upstream, ledger, background, store)
+    scene = Scene(
+        Turn(crew), service, bank, scripted, upstream, ledger, background, store, registry
+    )
     try:
         yield scene
     finally:

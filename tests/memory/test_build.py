@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 import structlog
+from prometheus_client import CollectorRegistry
 
 from proxy.errors import ConfigError
 from proxy.memory.build import Writers
 from proxy.memory.near import Near
 from proxy.memory.offline import OfflineWriter
 from proxy.memory.service import Brought
+from proxy.memory.tally import RunTally
 from proxy.memory.writer import ChatWriter
 from proxy.plan.envelope import open_envelope
 from proxy.plan.policy import Policy
@@ -26,7 +28,8 @@ def make(settings: JSONObject, key: str | None = "Bearer mine") -> object:
     built = Settings.model_validate(settings)
     ways = {"openai": FakeTransport(), "standin": FakeTransport(), "litellm": FakeTransport()}
     log, environ = structlog.get_logger(), {"MY_KEY": "secret"}
-    near = Near(Path(), ways, None, MemoryStore(1, 1), lambda _: True, lambda _: None, log, environ)
+    runs, store = RunTally(CollectorRegistry()), MemoryStore(1, 1)
+    near = Near(Path(), ways, None, store, lambda _: True, lambda _: None, log, environ, runs)
     headers = [(b"authorization", key.encode())] if key else []
     envelope = open_envelope(b'{"model":"big"}')
     assert envelope is not None

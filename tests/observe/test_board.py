@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 from proxy.observe.board import Board, Family, Sample, merge, retire
+from proxy.observe.levels import Levels
 
 
 class Process:
@@ -17,6 +18,7 @@ class Process:
         self.answers = Counter("answers_total", "Answers.", ["status"], registry=self.registry)
         self.running = Gauge("running", "Running.", registry=self.registry)
         self.stale = Gauge("usher_config_stale", "Stale.", registry=self.registry)
+        self.breakers = Levels("usher_judge_breaker_open", "Open.", "backend", self.registry)
         self.seconds = Histogram("seconds", "Time.", buckets=(1, 2), registry=self.registry)
         self.board = Board(folder, self.registry)
 
@@ -51,8 +53,13 @@ def test_what_is_true_anywhere_is_true(tmp_path: Path) -> None:
     one, other = Process(tmp_path), Process(tmp_path)
     one.stale.set(1)
     other.stale.set(1)
+    one.breakers.follow(lambda: {"a": 1, "b": 0})
+    other.breakers.follow(lambda: {"a": 1, "b": 1, "c": 0})
     other.board.publish()
-    assert "usher_config_stale 1.0" in one.text()
+    text = one.text()
+    assert "usher_config_stale 1.0" in text
+    for name, state in {"a": 1, "b": 1, "c": 0}.items():
+        assert f'usher_judge_breaker_open{{backend="{name}"}} {state}.0' in text
 
 
 def test_a_counter_never_goes_back(tmp_path: Path) -> None:

@@ -66,9 +66,11 @@ def test_building_does_not_wait(semantic: Semantic) -> None:
 
 def test_settling_waits_for_what_was_asked(semantic: Semantic) -> None:
     """A demonstration can wait until meaning counts."""
+    assert semantic.memory_bytes == 0
     index = semantic.build(DOCUMENTS)
     semantic.settle(10)
     assert index.score("明日の天気は？").closeness is not None
+    assert semantic.memory_bytes > 0
 
 
 def test_an_empty_catalogue_stays_empty(semantic: Semantic) -> None:

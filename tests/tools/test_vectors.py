@@ -54,6 +54,17 @@ def test_the_file_stays_small(tmp_path: Path) -> None:
     assert path.stat().st_size <= 10 * record
 
 
+def test_memory_is_bounded_too() -> None:
+    """What is told of it grows with each text, and stops at the limit."""
+    record = 16 + 2 * 26
+    store = VectorStore(Letters(), None, 10 * record)
+    assert store.memory_bytes == 0
+    store.encode(["a", "b", "a"])
+    assert store.memory_bytes == 2 * record
+    store.encode([f"text {n}" for n in range(40)])
+    assert store.memory_bytes == 10 * record
+
+
 def test_a_foreign_file_is_started_afresh(tmp_path: Path) -> None:
     """A file that holds no whole records is no reason to fail."""
     path = tmp_path / "vectors.bin"
