@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import NO_TOKENS, Row, Tokens, TurnRow, read_usage
-from proxy.observe.metrics import Metrics
+from proxy.observe.metrics import Metrics, upstream_kind
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import Recount, RequestPlan
 from proxy.triage.session import Session
@@ -78,6 +78,8 @@ class Account:
             self.metrics.rounds.add(report.finding)
         elif report.round > 1 and report.outcome != "ok":
             self.metrics.rounds.add("failed")
+        if report.outcome != "ok" and (kind := upstream_kind(report.outcome)) is not None:
+            self.metrics.upstream_errors.add(kind)
         self._settle_counts()
         tokens = self.tokens = read_usage(report.usage)
         caller, plan = self.request.caller, self.plan.booked()

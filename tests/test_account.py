@@ -1,5 +1,7 @@
 """What a turn writes into the books."""
 
+import pytest
+
 from proxy.account import Account
 from proxy.observe.metrics import Metrics, RoundOutcome
 from proxy.plan.plan import RequestPlan
@@ -51,6 +53,34 @@ def test_hidden_rounds_are_counted_by_what_they_came_to() -> None:
     text = metrics.render()[0].decode()
     for outcome in ("found", "empty", "repaired", "failed"):
         assert f'usher_tool_search_rounds_total{{outcome="{outcome}"}} 1.0' in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"),
+    [
+        ("http_503", "http_5xx"),
+        ("http_429", "http_429"),
+        ("http_404", "http_4xx"),
+        ("stream_truncated", "stream_truncated"),
+        ("upstream_unreachable", "upstream_unreachable"),
+        ("no_completion", "no_completion"),
+        ("ok", None),
+        ("client_gone", None),
+        ("failed", None),
+    ],
+)
+def test_each_failed_call_is_counted_once(outcome: str, kind: str | None) -> None:
+    """Those of hidden rounds and of streams that have begun, too; what is no upstream's is not."""
+    account, _, metrics = _account()
+    account.enter(Report("search_round", 1, 1.0, 5.0, None, "m", 4, "ok", finding="found"))
+    account.enter(Report("main", 2, 1.0, 5.0, None, "m", 4, outcome))
+    counts = {
+        sample.labels["kind"]: sample.value
+        for metric in metrics.registry.collect()
+        for sample in metric.samples
+        if sample.name == "usher_upstream_errors_total" and sample.value
+    }
+    assert counts == ({} if kind is None else {kind: 1})
 
 
 def test_the_time_of_ushers_own_is_observed() -> None:

@@ -82,21 +82,24 @@ class Edge:
         response = Response(send, head.request_id, on_start, watch.stop)
         try:
             with watch:
-                await self._run(work, Exchange(scope, receive, head, watch, []), response)
+                exchange = Exchange(scope, receive, head, watch, [])
+                await self._run(kind, work, exchange, response)
         finally:
             self.metrics.requests.add(kind, response.status or CLIENT_CLOSED)
 
-    async def _run(self, work: Work, exchange: Exchange, response: Response) -> None:
+    async def _run(
+        self, kind: Endpoint, work: Work, exchange: Exchange, response: Response
+    ) -> None:
         try:
             self.gate.enter()
         except Unavailable as error:
-            await self._fail(response, error)
+            await self._fail(kind, response, error)
             return
         try:
             await response.write(await work(exchange), self.settings.ping_seconds)
         except UsherError as error:
             if not exchange.watch.gone:
-                await self._fail(response, error)
+                await self._fail(kind, response, error)
         except ClientGone:
             raise
         except asyncio.CancelledError:
@@ -105,20 +108,21 @@ class Edge:
             # Otherwise it is the server that gives up on what still runs.
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_SECONDS):
-                    await self._fail(response, Unavailable("The gateway is shutting down."))
+                    await self._fail(kind, response, Unavailable("The gateway is shutting down."))
         except BaseException:
             # A bug of ours: the client gets a clean end, the server's log the traceback.
             if not exchange.watch.gone:
-                await self._fail(response, UsherError("The gateway failed."))
+                await self._fail(kind, response, UsherError("The gateway failed."))
             raise
         finally:
             for lease in exchange.leases:
                 lease.leave()
             self.gate.leave()
 
-    async def _fail(self, response: Response, error: UsherError) -> None:
+    async def _fail(self, kind: Endpoint, response: Response, error: UsherError) -> None:
         response.closing = self.gate.draining
-        if isinstance(error, UpstreamError):
+        # A turn counts each of its calls itself, also those that no client hears of.
+        if isinstance(error, UpstreamError) and kind != "chat":
             self.metrics.upstream_errors.add(error.code or "other")
         if error.status >= 500 or response.status is not None:
             self.log.warning("request_failed", code=error.code, status=error.status)

@@ -18,6 +18,7 @@ from proxy.errors import NotOffered
 from proxy.keys.limiter import check_model
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import Row, read_usage
+from proxy.observe.metrics import upstream_kind
 from proxy.plan.exchange import Reply
 from proxy.plan.identity import Caller
 from proxy.settings import Settings
@@ -64,6 +65,8 @@ class Passthrough:
         target = self._target(model, caller)
         entry = Entry(self._forward.ledger, exchange.head.request_id, caller, target)
         response = await self._send(exchange, caller, target, body)
+        if response.status >= 400 and (kind := upstream_kind(f"http_{response.status}")):
+            self._edge.metrics.upstream_errors.add(kind)
         entry.adopt(response.headers)
         headers = response_headers(response.headers)
         headers.extend(told)

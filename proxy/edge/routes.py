@@ -45,6 +45,12 @@ def build_routes(
 
     # Every route costs a regular expression, so the API's come before the rest.
     own = [*health_routes(edge.gate, edge.metrics), *extras.routes]
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        response = await _refuse_http(request, error)
+        edge.metrics.requests.add("other", response.status_code)
+        return response
+
     turns = Endpoint(edge, answer, "chat")
     middleware = cors_middleware(edge.settings.cors_origins)
     app = Application(
@@ -56,7 +62,7 @@ def build_routes(
         ],
         exception_handlers={
             UsherError: _refuse,
-            HTTPException: _refuse_http,
+            HTTPException: refuse,
             Exception: _apologise,
         },
         middleware=middleware,

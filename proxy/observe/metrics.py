@@ -21,6 +21,11 @@ StateUse: TypeAlias = Literal["limits", "store"]
 
 Label = TypeVar("Label", bound=str)
 
+UPSTREAM_KINDS = (
+    "upstream_unreachable", "upstream_timeout", "upstream_error", "stream_truncated",
+    "no_completion", "no_answer", "http_4xx", "http_429", "http_5xx",
+)  # fmt: skip
+
 PUBLISH_SECONDS = 1.0
 _OVERHEAD = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _FIRST_CHUNK = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
@@ -79,7 +84,7 @@ class Metrics:
             "usher_upstream_errors_total",
             "Upstream calls without a usable answer.",
             "kind",
-            ("upstream_unreachable", "upstream_timeout", "stream_truncated", "upstream_error"),
+            UPSTREAM_KINDS,
         )
         self.stalls = self._histogram(
             "usher_event_loop_stall_seconds",
@@ -132,6 +137,16 @@ class Metrics:
 
     def _tally(self, name: str, text: str, label: str, values: Iterable[str]) -> Tally[Label]:
         return Tally(Counter(name, text, [label], registry=self.registry), values)
+
+
+def upstream_kind(outcome: str) -> str | None:
+    """The kind of error that a call's outcome in the ledger stands for; None when it is none.
+
+    A client that left and a request of Usher's own that failed are no errors of an upstream.
+    """
+    if outcome.startswith("http_") and outcome != "http_429":
+        outcome = f"{outcome[:6]}xx"
+    return outcome if outcome in UPSTREAM_KINDS else None
 
 
 class Upkeep:

@@ -8,6 +8,7 @@ import pytest
 
 from proxy.errors import BadRequest, UpstreamTimeout
 from proxy.plan.exchange import ChatRequest, Reply
+from proxy.upstream.transport import Prepared, UpstreamRequest
 from tests.edge.driver import (
     CHAT,
     JSON_TYPE,
@@ -19,6 +20,7 @@ from tests.edge.driver import (
     exchange,
     running,
 )
+from tests.fakes.transport import FakeTransport
 from tests.fakes.until import until
 
 pytestmark = pytest.mark.anyio
@@ -49,6 +51,15 @@ async def test_refusals_of_the_turn_reach_the_client() -> None:
 
 async def test_upstream_errors_are_counted() -> None:
     """An operator sees how often and how the upstream failed."""
+    rig = Rig(transport=FakeTransport(UpstreamTimeout("The upstream went quiet.")))
+    assert (await ask(rig.app, "GET", "/v1/models")).status == 504
+    text = rig.metrics.render()[0].decode()
+    assert 'usher_upstream_errors_total{kind="upstream_timeout"} 1.0' in text
+    assert 'usher_requests_total{endpoint="passthrough",status="504"} 1.0' in text
+
+
+async def test_errors_of_a_turn_are_not_counted_twice() -> None:
+    """Its account has counted each call by then."""
 
     async def chat(_: ChatRequest) -> Reply:
         raise UpstreamTimeout("The upstream went quiet.")
@@ -56,7 +67,7 @@ async def test_upstream_errors_are_counted() -> None:
     rig = Rig(chat)
     assert (await ask(rig.app, "POST", CHAT, b"{}")).status == 504
     text = rig.metrics.render()[0].decode()
-    assert 'usher_upstream_errors_total{kind="upstream_timeout"} 1.0' in text
+    assert 'usher_upstream_errors_total{kind="upstream_timeout"} 0.0' in text
     assert 'usher_requests_total{endpoint="chat",status="504"} 1.0' in text
 
 
@@ -138,15 +149,19 @@ async def test_client_gone_inside_a_stream_closes_its_source() -> None:
 async def test_failure_behind_a_client_that_is_gone_is_no_answer() -> None:
     """What breaks because the client left is neither answered nor counted as the upstream's."""
 
-    async def chat(_: ChatRequest) -> Reply:
-        try:
-            await asyncio.sleep(30)
-        finally:
-            raise UpstreamTimeout("It was interrupted.")
+    class Interrupted(FakeTransport):
+        async def send(self, request: UpstreamRequest) -> Prepared:
+            self.sent.append(request)
+            try:
+                await asyncio.sleep(30)
+            finally:
+                raise UpstreamTimeout("It was interrupted.")
 
-    rig, client = Rig(chat), Client(b"{}")
+    transport = Interrupted()
+    rig, client = Rig(transport=transport), Client()
     client.leave()
-    await client.ask(rig.app, "POST", CHAT)
+    await client.ask(rig.app, "GET", "/v1/models")
+    assert len(transport.sent) == 1
     assert client.answered.status == 0
     assert (
         'usher_upstream_errors_total{kind="upstream_timeout"} 0.0'

@@ -102,11 +102,13 @@ async def test_answer_is_returned_untouched() -> None:
 async def test_upstream_error_is_returned_verbatim() -> None:
     """An error of the upstream is the client's to see, HTML or not."""
     headers = [(b"content-type", b"text/html"), (b"retry-after", b"7")]
-    answered = await ask(
-        _rig(FakeTransport(Prepared(503, headers, b"<h1>busy</h1>"))).app, "GET", "/v1/models"
-    )
+    rig = _rig(FakeTransport(Prepared(503, headers, b"<h1>busy</h1>"), Prepared(200, [], b"{}")))
+    answered = await ask(rig.app, "GET", "/v1/models")
     assert (answered.status, answered.body) == (503, b"<h1>busy</h1>")
     assert answered.headers["retry-after"] == "7"
+    assert (await ask(rig.app, "GET", "/v1/models")).status == 200
+    value = rig.metrics.registry.get_sample_value
+    assert value("usher_upstream_errors_total", {"kind": "http_5xx"}) == 1
 
 
 async def test_unreachable_upstream_is_a_502() -> None:

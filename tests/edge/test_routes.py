@@ -55,8 +55,11 @@ async def test_other_api_paths_are_forwarded() -> None:
 @pytest.mark.parametrize("path", ["/", "/index.html", "/V1/models", "/wp-login.php", "/livez/"])
 async def test_unknown_url_is_a_404_for_sdks(path: str) -> None:
     """Outside the API nothing is forwarded, and the error names what was asked."""
-    answered = await ask(Rig().app, "GET", path)
+    rig = Rig()
+    answered = await ask(rig.app, "GET", path)
     assert answered.status == 404
+    labels = {"endpoint": "other", "status": "404"}
+    assert rig.metrics.registry.get_sample_value("usher_requests_total", labels) == 1
     error = orjson.loads(answered.body)["error"]
     assert error["code"] == "unknown_url"
     assert error["type"] == "invalid_request_error"
