@@ -169,6 +169,30 @@ async def test_failure_behind_a_client_that_is_gone_is_no_answer() -> None:
     )
 
 
+async def test_client_that_half_closes_has_left() -> None:
+    """Nothing is answered to one that ends its side after the request, and its turn is ended."""
+    ended = asyncio.Event()
+
+    async def chat(_: ChatRequest) -> Reply:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        raise AssertionError("it was not ended")
+
+    rig = Rig(chat)
+    async with running(rig) as port, asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(TURN + b"\r\n{}")
+        await until(lambda: rig.gate.inside == 1)
+        writer.write_eof()
+        assert await reader.read() == b""
+        await ended.wait()
+        writer.close()
+    labels = {"endpoint": "chat", "status": "499"}
+    assert rig.metrics.registry.get_sample_value("usher_requests_total", labels) == 1
+
+
 async def test_stopping_server_ends_waiting_requests_with_503() -> None:
     """A request that never got an answer is told to try again."""
 
