@@ -66,7 +66,7 @@ def read_head(headers: Headers) -> Head:
 
 def new_request_id() -> str:
     """An id of our own; it begins with the time, so that an index over ids grows at its end."""
-    return f"req_{int(time.time() * 1000):012x}{random.getrandbits(80):020x}"
+    return f"req_{int(time.time() * 1000) << 80 | random.getrandbits(80):032x}"
 
 
 def _find_secret(found: dict[bytes, bytes]) -> tuple[str | None, bytes | None]:

@@ -33,11 +33,8 @@ class Budget:
 
     def add(self, day: int, nano_usd: int) -> None:
         """Count a cost on the day (since 1970) that it happened."""
-        month = month_of(day)
-        for sums, period in ((self._days, day), (self._months, month)):
-            sums[period] = sums.get(period, 0) + nano_usd
-            if len(sums) > _KEPT:
-                del sums[min(sums)]
+        _count(self._days, day, nano_usd)
+        _count(self._months, month_of(day), nano_usd)
 
     def exceeded(self, now: float, per_day: int | None, per_month: int | None) -> Spent | None:
         """The budget that is used up, if one is."""
@@ -47,6 +44,12 @@ class Budget:
         if per_day is not None and self._days.get(today, 0) >= per_day:
             return Spent("day", until_next("day", now))
         return None
+
+
+def _count(sums: dict[int, int], period: int, nano_usd: int) -> None:
+    sums[period] = sums.get(period, 0) + nano_usd
+    if len(sums) > _KEPT:
+        del sums[min(sums)]
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -36,21 +36,20 @@ class Meter:
 class Lease:
     """A request that is inside; `leave` exactly when it is over, however it ended."""
 
-    __slots__ = ("_left", "_meter", "_reserved", "headers")
+    __slots__ = ("_meter", "_reserved", "headers")
 
     def __init__(self, meter: Meter | None, reserved: int, headers: Headers) -> None:
         self._meter = meter
         self._reserved = reserved
-        self._left = False
         self.headers = headers
 
     def leave(self) -> None:
         """Give the place back; a second time does nothing."""
-        if self._meter is None or self._left:
-            return
-        self._left = True
-        self._meter.inside -= 1
-        self._meter.reserved -= self._reserved
+        meter = self._meter
+        if meter is not None:
+            self._meter = None
+            meter.inside -= 1
+            meter.reserved -= self._reserved
 
 
 FREE = Lease(None, 0, [])

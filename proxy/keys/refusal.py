@@ -45,7 +45,7 @@ class LimitsUnavailable(Unavailable):
     code = "limits_unavailable"
 
 
-class Used(msgspec.Struct, frozen=True):
+class Used(msgspec.Struct, frozen=True, gc=False):
     """What of the last minute counts, and the seconds until nothing of it does."""
 
     requests: int
@@ -101,8 +101,9 @@ def budget_spent(key: GatewayKey, spent: Spent) -> BudgetSpent:
 
 
 def _headers(names: Names, limit: int, remaining: int, reset: float) -> Headers:
+    of_limit, of_remaining, of_reset = names
     return [
-        (names[0], b"%d" % limit),
-        (names[1], b"%d" % (max(0, remaining))),
-        (names[2], b"%ds" % math.ceil(reset)),
+        (of_limit, b"%d" % limit),
+        (of_remaining, b"%d" % remaining if remaining > 0 else b"0"),
+        (of_reset, b"%ds" % math.ceil(reset)),
     ]

@@ -83,13 +83,13 @@ class SharedLease(Lease):
 
     def __init__(self, give_back: Callable[[], None], headers: Headers) -> None:
         super().__init__(None, 0, headers)
-        self._give_back = give_back
+        self._give_back: Callable[[], None] | None = give_back
 
     def leave(self) -> None:
         """Give the place back; a second time does nothing."""
-        if not self._left:
-            self._left = True
-            self._give_back()
+        give_back, self._give_back = self._give_back, None
+        if give_back is not None:
+            give_back()
 
 
 class SharedLimiter:

@@ -2,7 +2,16 @@
 
 from collections import deque
 
+import msgspec
+
 SECONDS = 60
+
+
+class _Second(msgspec.Struct, gc=False):
+    """When the last amount of a second came, and all of that second's."""
+
+    last: float
+    amount: int
 
 
 class Window:
@@ -13,46 +22,53 @@ class Window:
     still or steps back counts into the newest second.
     """
 
-    __slots__ = ("_seconds", "total")
+    __slots__ = ("_ends", "_seconds", "total")
 
     def __init__(self) -> None:
-        self._seconds: deque[tuple[float, int]] = deque()
-        """When the last amount of a second came, and all of that second's; oldest first."""
+        self._seconds: deque[_Second] = deque()
+        """Oldest first."""
+        self._ends = 0.0
+        """When the newest second is over."""
         self.total = 0
 
     def move(self, now: float) -> None:
         """Forget what is older than a minute."""
         seconds = self._seconds
-        while seconds and seconds[0][0] + SECONDS <= now:
-            self.total -= seconds.popleft()[1]
+        while seconds and seconds[0].last + SECONDS <= now:
+            self.total -= seconds.popleft().amount
 
     def add(self, now: float, amount: int) -> None:
-        """Count something that happens now."""
-        self.move(now)
+        """Count something that happens now. Whoever reads `total` moves the window first."""
         self.total += amount
-        if self._seconds:
-            last, before = self._seconds[-1]
-            if now < int(last) + 1:
-                self._seconds[-1] = (max(last, now), before + amount)
-                return
-        self._seconds.append((now, amount))
+        if now < self._ends and self._seconds:
+            newest = self._seconds[-1]
+            newest.amount += amount
+            if now > newest.last:
+                newest.last = now
+        else:
+            self.move(now)
+            self._seconds.append(_Second(now, amount))
+            self._ends = int(now) + 1
 
     def seconds_until(self, now: float, most: int) -> float:
         """How long until there is at most so much left, if nothing is added."""
         surplus = self.total - most
-        for last, amount in self._seconds:
+        for second in self._seconds:
             if surplus <= 0:
                 break
-            surplus -= amount
+            surplus -= second.amount
             if surplus <= 0:
-                return _left(last, now)
+                return _left(second.last, now)
         return 0.0
 
     def seconds_until_empty(self, now: float) -> float:
         """How long until nothing is left, if nothing is added."""
-        return _left(self._seconds[-1][0], now) if self._seconds else 0.0
+        return _left(self._seconds[-1].last, now) if self._seconds else 0.0
 
 
 def _left(last: float, now: float) -> float:
     """Until a minute after the last of a second's amounts, whatever a clock or rounding says."""
-    return min(max(0.0, last + SECONDS - now), SECONDS)
+    left = last + SECONDS - now
+    if left > SECONDS:
+        return SECONDS
+    return left if left > 0.0 else 0.0
