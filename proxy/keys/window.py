@@ -43,7 +43,7 @@ class Window:
         if now < self._ends and self._seconds:
             newest = self._seconds[-1]
             newest.amount += amount
-            if now > newest.last:
+            if now > newest.last:  # noqa: PLR1730 - max() takes as long as all the rest
                 newest.last = now
         else:
             self.move(now)
@@ -69,6 +69,6 @@ class Window:
 def _left(last: float, now: float) -> float:
     """Until a minute after the last of a second's amounts, whatever a clock or rounding says."""
     left = last + SECONDS - now
-    if left > SECONDS:
-        return SECONDS
-    return left if left > 0.0 else 0.0
+    if 0.0 <= left <= SECONDS:
+        return left
+    return 0.0 if left < 0.0 else SECONDS
