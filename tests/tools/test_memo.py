@@ -15,6 +15,7 @@ def predicted(name: str) -> Predicted:
 
 
 def test_the_first_prediction_of_a_moment_counts() -> None:
+    """Two threads may predict one moment; both get what the first one kept."""
     memo = Memo()
     first = predicted("a")
     assert memo.keep(b"moment", first) is first
@@ -23,6 +24,7 @@ def test_the_first_prediction_of_a_moment_counts() -> None:
 
 
 def test_what_was_not_used_for_longest_leaves() -> None:
+    """To be found counts as use."""
     memo = Memo(most=2)
     memo.keep(b"1", predicted("a"))
     memo.keep(b"2", predicted("b"))
@@ -33,6 +35,7 @@ def test_what_was_not_used_for_longest_leaves() -> None:
 
 
 def test_asking_whether_it_is_known_is_no_use() -> None:
+    """A look does not keep an entry alive."""
     memo = Memo(most=1)
     memo.keep(b"1", predicted("a"))
     assert b"1" in memo
@@ -41,6 +44,7 @@ def test_asking_whether_it_is_known_is_no_use() -> None:
 
 
 def test_threads_keep_it_within_its_size() -> None:
+    """Four threads that fill it at once leave as many entries as there may be."""
     memo = Memo(most=50)
 
     def fill(start: int) -> None:
@@ -57,6 +61,7 @@ def test_threads_keep_it_within_its_size() -> None:
 
 
 def test_toolboxes_that_share_a_memo_keep_their_entries_apart() -> None:
+    """The same words get tools of their own catalogue, whoever else asked them."""
     memo = Memo()
     weather, mail = city_tools()[:3], city_tools()[3:]
     deferral = Deferral(small_chars=0)
