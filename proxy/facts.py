@@ -27,6 +27,7 @@ def plan_of(draft: Draft, *, decisions: bool = False) -> RequestPlan:
         sent=draft.toolbox.count_sent(arrangement.declared()),
         delivery="frozen" if arrangement.frozen else "append",
         decisions=tuple(list_decisions(draft)) if decisions else (),
+        catalogue=draft.toolbox.catalogue.digest,
     )
 
 

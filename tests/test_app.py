@@ -65,6 +65,17 @@ async def test_explain_answers_without_an_upstream(tmp_path: Path) -> None:
     assert plan["tool_tokens"]["before"] > 0
 
 
+async def test_a_catalogue_is_searched_by_the_digest_that_explain_shows(tmp_path: Path) -> None:
+    """What a request's plan says is what the search takes."""
+    gateway = build_gateway(Settings.model_validate({"deferral": _DEFERRAL}), tmp_path)
+    async with _client(gateway) as client:
+        plan = (await client.post("/usher/explain", json=_ASK)).json()
+        ask = {"query": "weather", "catalogue": plan["catalogue"]}
+        found = await client.post("/usher/tools/search", json=ask)
+    assert found.status_code == 200
+    assert found.json()["total_searched"] == 6
+
+
 @pytest.mark.parametrize("place", ["captured.jsonl", "missing/captured.jsonl"])
 async def test_a_search_that_ended_in_a_call_is_captured(
     tmp_path: Path, place: str, capfd: pytest.CaptureFixture[str]

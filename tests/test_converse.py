@@ -246,6 +246,7 @@ async def test_a_reply_explains_itself_when_asked() -> None:
     reply = orjson.loads(await read(await theatre.chat(request(), headers=headers)))
     assert reply["usher"]["tools"]["deferred"] == 6
     assert reply["usher"]["rounds"] == 2
+    assert reply["usher"]["catalogue"]
     assert {decision["fate"] for decision in reply["usher"]["decisions"]} == {"deferred"}
     theatre = stage(events("Hi"))
     chunks = chunks_of(await read(await theatre.chat(request(stream=True), headers=headers)))

@@ -75,6 +75,7 @@ def show(plan: JSONObject) -> None:
     )
     if plan["tokens_saved"] is not None:
         print_text(f"about {plan['tokens_saved']:,} tokens of schema stay out of the prompt")
+    print_text(f"catalogue {plan['catalogue']}")
     rows = (
         (row["tool"], row["fate"], row.get("score"), row["reason"]) for row in plan["decisions"]
     )

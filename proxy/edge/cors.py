@@ -20,6 +20,7 @@ EXPOSED = (
     "x-usher-tokens-saved",
     "x-usher-overhead-ms",
     "x-usher-rounds",
+    "x-usher-catalogue",
 )
 """What scripts of a page may read: a browser hides every other header from them."""
 

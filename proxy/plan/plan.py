@@ -26,7 +26,7 @@ class RequestPlan:
 
     `guessed` are the predictions of this turn alone, those of earlier turns left out. `saved` is
     the number of tokens of schema that were not sent, `sent` those that were, both None while
-    they are not counted.
+    they are not counted. `catalogue` is the digest of the tools, by which they can be searched.
     """
 
     bypass: str | None
@@ -41,6 +41,7 @@ class RequestPlan:
     sent: int | None = None
     delivery: str = "append"
     decisions: tuple[Decision, ...] = field(default=())
+    catalogue: str | None = None
 
     @property
     def uncounted(self) -> bool:
@@ -87,6 +88,7 @@ class RequestPlan:
                 "discovered": list(self.discovered),
                 "called": list(self.called),
             },
+            "catalogue": self.catalogue,
             "delivery": self.delivery,
             "tool_tokens": {"before": _add(self.saved, self.sent), "after": self.sent},
             "tokens_saved": self.saved,

@@ -11,6 +11,7 @@ from proxy.tools.rank import Index
 from proxy.wire import JSON, JSONObject
 
 TOP_K, MOST = 5, 20
+NO_TOOLS = b"[]"
 DIGITS = 4
 
 
@@ -39,8 +40,10 @@ def read_lookup(body: bytes) -> Lookup:
         raise BadRequest("give either `tools` or the `catalogue` digest", param="tools")
     if tools is not None and not isinstance(tools, list):
         raise BadRequest("`tools` must be an array", param="tools")
+    if digest is not None and not isinstance(digest, str):
+        raise BadRequest("`catalogue` must be a digest", param="catalogue")
     raw = None if tools is None else orjson.dumps(tools)
-    return Lookup(query, _top_k(parsed.get("top_k")), raw, None if digest is None else str(digest))
+    return Lookup(query, _top_k(parsed.get("top_k")), raw, digest)
 
 
 def _top_k(value: JSON) -> int:

@@ -52,6 +52,7 @@ def test_people_get_sums_and_a_table(
     assert cli.run(["explain", str(request_file)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("40 tools: ")
+    assert "\ncatalogue " in out
     assert len([line for line in out.splitlines() if line.startswith("calendar_job_")]) == 39
 
 

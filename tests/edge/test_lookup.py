@@ -52,13 +52,44 @@ async def test_a_known_catalogue_is_named_by_its_digest() -> None:
     answered = await desk.ask({"query": "storm", "catalogue": digest})
     assert orjson.loads(answered.body)["tools"][0]["name"] == "weather_alerts"
     assert desk.shelf.find("other", digest) is None
-    assert (await desk.ask({"query": "storm", "catalogue": "unknown"})).status == 404
+
+
+async def test_a_reply_says_how_its_tools_are_named_next_time() -> None:
+    """The header's digest stands for the tools, and the reply to it has the same."""
+    desk = Desk()
+    first = await desk.ask({"query": "storm", "tools": city_tools()})
+    digest = first.headers["x-usher-catalogue"]
+    again = await desk.ask({"query": "storm", "catalogue": digest})
+    assert (again.status, again.body) == (200, first.body)
+    assert again.headers["x-usher-catalogue"] == digest
+    assert set(orjson.loads(again.body)) == {"tools", "total_searched"}
+
+
+async def test_an_unknown_digest_is_no_unknown_url() -> None:
+    """The code says which of the two is missing; another tenant's digest is as unknown."""
+    desk = Desk()
+    other = await desk.shelf.take("b", memoryview(orjson.dumps(city_tools())), everything=False)
+    assert other is not None
+    for digest in ("unknown", other.catalogue.digest):
+        answered = await desk.ask({"query": "storm", "catalogue": digest})
+        error = orjson.loads(answered.body)["error"]
+        assert answered.status == 404
+        assert (error["code"], error["param"]) == ("catalogue_not_found", "catalogue")
+
+
+async def test_no_tools_are_no_mistake() -> None:
+    """A program whose list happens to be empty gets an empty result."""
+    answered = await Desk().ask({"query": "storm", "tools": []})
+    assert answered.status == 200
+    assert orjson.loads(answered.body) == {"tools": [], "total_searched": 0}
+    assert "x-usher-catalogue" not in answered.headers
 
 
 @pytest.mark.parametrize(
     "body",
     [b"{", b"[]", {"query": "x"}, {"query": "x", "tools": [1]}, {"query": 3, "tools": []},
-     {"query": "x", "tools": [], "top_k": 21}, {"query": "x", "tools": "y"}],
+     {"query": "x", "tools": [], "top_k": 21}, {"query": "x", "tools": "y"},
+     {"query": "x", "catalogue": 7}],
 )  # fmt: skip
 async def test_a_wrong_question_is_a_400(body: JSONObject | bytes) -> None:
     """In OpenAI's shape."""

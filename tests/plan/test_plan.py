@@ -14,6 +14,7 @@ def test_describe_names_every_tools_fate() -> None:
     plan = RequestPlan(
         None, 2, decisions=(Decision("a", "predicted", "ranked", 0.5), Decision("b", "kept", "pin"))
     )
+    assert plan.describe()["catalogue"] is None
     assert plan.describe()["decisions"] == [
         {"tool": "a", "fate": "predicted", "reason": "ranked", "score": 0.5},
         {"tool": "b", "fate": "kept", "reason": "pin"},

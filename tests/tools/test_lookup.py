@@ -49,6 +49,7 @@ def test_no_match_is_an_empty_list() -> None:
         {"query": 1, "tools": []},
         {"query": "a"},
         {"query": "a", "tools": [], "catalogue": "b"},
+        {"query": "a", "catalogue": 7},
         {"query": "a", "tools": {}},
         {"query": "a", "tools": [], "top_k": 0},
         {"query": "a", "tools": [], "top_k": 21},
