@@ -1,6 +1,6 @@
 """What the writer needs of a database, whichever it is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from proxy.ledger.encode import Encoded
@@ -22,10 +22,18 @@ class Rejected(Failure):
     """A line is wrong, not the database: the same batch will never go in."""
 
 
+class Lines(Protocol):
+    """Encoded lines of one table, which can be gone through more than once."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Encoded]: ...
+
+
 class Backend(Protocol):
     """An open database with the schema of this version. Each method may raise Failure."""
 
-    async def write(self, calls: Sequence[Encoded], turns: Sequence[Encoded]) -> None:
+    async def write(self, calls: Lines, turns: Lines) -> None:
         """Write both or neither; lines that are already there are left as they are."""
 
     async def delete(self, statements: Sequence[str]) -> None:

@@ -6,22 +6,25 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import sqlalchemy
+from msgspec import Struct
 from sqlalchemy import Connection, Executable, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Failure, Refused, Rejected
-from proxy.ledger.encode import Encoded
+from proxy.ledger.backend import Failure, Lines, Refused, Rejected
+from proxy.ledger.insert import insert_missing
 from proxy.ledger.location import HEAD, check_version, public_url, sqlite_path
 from proxy.ledger.reader import Reader
 from proxy.ledger.schema import calls, turns, version
 from proxy.ledger.store import Books
+from proxy.ledger.usage import Row, TurnRow
 
 _READERS = 2
 _BUSY_SECONDS = 2.0
 _CONNECT_SECONDS = 5.0
+_KINDS: dict[Table, type[Struct]] = {calls: Row, turns: TurnRow}
 _LOCK = 0x75736865  # of the advisory locks, the one for migrations ("ushe")
 
 
@@ -31,7 +34,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._engine = _create_engine(url)
-        self._inserts = {table: _insert(table, self._engine) for table in (calls, turns)}
+        self._inserts = {table: _insert(table, self._engine) for table in _KINDS}
         self._reading = asyncio.Semaphore(_READERS)
 
     async def migrate(self) -> None:
@@ -39,10 +42,10 @@ class Database:
         async with self._connect() as connection:
             await connection.run_sync(self._migrate)
 
-    async def write(self, new_calls: Sequence[Encoded], new_turns: Sequence[Encoded]) -> None:
+    async def write(self, new_calls: Lines, new_turns: Lines) -> None:
         async with self._connect() as connection:
             for table, lines in ((calls, new_calls), (turns, new_turns)):
-                if lines:
+                if len(lines) > 0:
                     await connection.exec_driver_sql(self._inserts[table], list(lines))
             await connection.commit()
 
@@ -145,8 +148,10 @@ def _unusable(url: str, reason: str) -> ConfigError:
 
 def _insert(table: Table, engine: AsyncEngine) -> str:
     """The driver's own SQL: SQLAlchemy's per-row work would cost three times as much as the row."""
-    build = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
-    return str(build(table).on_conflict_do_nothing().compile(dialect=engine.dialect))
+    if engine.dialect.name != "postgresql":
+        return insert_missing(table.name, _KINDS[table])
+    insert = postgresql.insert(table).on_conflict_do_nothing()
+    return str(insert.compile(dialect=engine.dialect))
 
 
 def _begin_alone(connection: Connection) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from proxy.errors import ConfigError
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest of `proxy/ledger/migrations`; known here so that start-up needs no alembic."""
 
 _SQLITE = "sqlite+aiosqlite:///"

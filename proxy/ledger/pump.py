@@ -3,14 +3,14 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import structlog
 
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Backend, Failure, Rejected
+from proxy.ledger.backend import Backend, Failure, Lines, Rejected
 from proxy.ledger.connect import open_backend
-from proxy.ledger.encode import Encoded, encode
+from proxy.ledger.encode import Numbered
 from proxy.ledger.queue import Batch, Queue
 from proxy.ledger.retention import delete_old
 from proxy.ledger.status import Options, Status
@@ -93,9 +93,9 @@ class Pump:
             await self._doze()
 
     async def _write(self, backend: Backend, batch: Batch) -> None:
-        price = self._options.price
-        calls = [encode(price(row), self._writer, number) for number, row in batch.calls]
-        turns = [encode(turn, self._writer, number) for number, turn in batch.turns]
+        priced = list(map(self._options.price, batch.calls))
+        calls = Numbered(priced, self._writer, batch.first_call)
+        turns = Numbered(batch.turns, self._writer, batch.first_turn)
         self._status.writing = len(batch)
         try:
             await self._insist(backend, calls, turns)
@@ -106,9 +106,7 @@ class Pump:
                 await self._write_alone(backend, [], [turn])
         self._status.writing = 0
 
-    async def _write_alone(
-        self, backend: Backend, calls: Sequence[Encoded], turns: Sequence[Encoded]
-    ) -> None:
+    async def _write_alone(self, backend: Backend, calls: Lines, turns: Lines) -> None:
         """One line of a batch that was rejected; the one that is wrong is lost, not the others."""
         try:
             await self._insist(backend, calls, turns)
@@ -116,9 +114,7 @@ class Pump:
             self._fail(error)
             self._lose(1)
 
-    async def _insist(
-        self, backend: Backend, calls: Sequence[Encoded], turns: Sequence[Encoded]
-    ) -> None:
+    async def _insist(self, backend: Backend, calls: Lines, turns: Lines) -> None:
         """Try until it is written, or until it is time to give up."""
         pause = self._options.flush_seconds
         while True:

@@ -11,10 +11,12 @@ _LARGEST_BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Lines with the numbers they keep however often they are written."""
+    """Lines with the numbers they keep however often they are written: counted on from a first."""
 
-    calls: list[tuple[int, Row]]
-    turns: list[tuple[int, TurnRow]]
+    calls: list[Row]
+    turns: list[TurnRow]
+    first_call: int
+    first_turn: int
 
     def __len__(self) -> int:
         return len(self.calls) + len(self.turns)
@@ -38,7 +40,7 @@ class Queue:
         self._capacity = capacity
         self._urgent = max(1, min(_LARGEST_BATCH, capacity) // 2)
         self._wake = wake
-        self._number = 0
+        self._next = 1
         self.asleep = True
         self.dropped = 0
 
@@ -67,13 +69,10 @@ class Queue:
         """The oldest lines."""
         calls = [self._calls.popleft() for _ in range(min(_LARGEST_BATCH, len(self._calls)))]
         turns = [self._turns.popleft() for _ in range(min(_LARGEST_BATCH, len(self._turns)))]
-        return Batch(
-            [(self._next(), row) for row in calls], [(self._next(), turn) for turn in turns]
-        )
+        first_call = self._next
+        first_turn = first_call + len(calls)
+        self._next = first_turn + len(turns)
+        return Batch(calls, turns, first_call, first_turn)
 
     def __len__(self) -> int:
         return len(self._calls) + len(self._turns)
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number

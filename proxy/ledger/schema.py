@@ -19,6 +19,7 @@ calls = Table(
     "usher_calls",
     metadata,
     # Who wrote it and as which line: a batch that is written twice leaves one copy.
+    # A key on PostgreSQL only: on SQLite `proxy.ledger.insert` keeps that promise.
     Column("writer", BigInteger, primary_key=True, autoincrement=False),
     Column("line", BigInteger, primary_key=True, autoincrement=False),
     Column("day", Integer, nullable=False),  # since 1970-01-01, UTC
@@ -49,7 +50,6 @@ calls = Table(
     Column("detail", Text),
     Index("usher_calls_request", "request_id"),
     Index("usher_calls_started", "started_at"),
-    sqlite_with_rowid=False,
 )
 
 turns = Table(
@@ -77,7 +77,6 @@ turns = Table(
     Column("detail", Text),
     Index("usher_turns_request", "request_id"),
     Index("usher_turns_started", "started_at"),
-    sqlite_with_rowid=False,
 )
 
 version = Table("usher_version", MetaData(), Column("version_num", String(32), primary_key=True))

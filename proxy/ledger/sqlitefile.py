@@ -8,15 +8,12 @@ import asyncio
 import functools
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Self, TypeVar
 
-import msgspec
-
 from proxy.errors import ConfigError
-from proxy.ledger.backend import Backend, Failure, Rejected
-from proxy.ledger.encode import Encoded
+from proxy.ledger.backend import Backend, Failure, Lines, Rejected
+from proxy.ledger.insert import Insert
 from proxy.ledger.location import HEAD, check_version, public_url, read_version, sqlite_path
 from proxy.ledger.store import Books
 from proxy.ledger.usage import Row, TurnRow
@@ -29,32 +26,10 @@ _BAD_LINE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError
 T = TypeVar("T")
 
 _BUSY_SECONDS = 2.0
-_AT_ONCE = (512, 128, 32, 8, 2, 1)
-"""Rows per statement, most first; 512 rows of 28 values are within SQLite's 32,766.
-
-SQLite lets go of the interpreter's lock once for each statement. To get it back from a busy event
-loop takes a switch interval, in which the loop pays for every lock that it lets go of.
-"""
-
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",  # readers do not wait for the writer
     "PRAGMA synchronous=NORMAL",  # survives a kill without fsync; a power cut may cost seconds
 )
-
-
-class _Insert:
-    """Lines of one table, in as few statements as there can be."""
-
-    def __init__(self, table: str, line: type[msgspec.Struct]) -> None:
-        self._sized = [(rows, _insert(table, line, rows)) for rows in _AT_ONCE]
-
-    def run(self, connection: sqlite3.Connection, lines: Sequence[Encoded]) -> None:
-        first = 0
-        for rows, statement in self._sized:
-            while len(lines) - first >= rows:
-                values = tuple(chain.from_iterable(lines[first : first + rows]))
-                connection.execute(statement, values)
-                first += rows
 
 
 class SqliteFile:
@@ -63,7 +38,7 @@ class SqliteFile:
     def __init__(self, url: str, connection: sqlite3.Connection) -> None:
         self._url = url
         self._connection = connection
-        self._inserts = (_Insert("usher_calls", Row), _Insert("usher_turns", TurnRow))
+        self._inserts = (Insert("usher_calls", Row), Insert("usher_turns", TurnRow))
         self._database: Backend | None = None
 
     @classmethod
@@ -72,10 +47,14 @@ class SqliteFile:
         connection, found = await _guard(url, lambda: _connect(url))
         backend = cls(url, connection)
         if found is not None and found < HEAD:
-            await backend._load()
+            try:
+                await backend._load()
+            except (ConfigError, Failure):
+                await backend.aclose()
+                raise
         return backend
 
-    async def write(self, calls: Sequence[Encoded], turns: Sequence[Encoded]) -> None:
+    async def write(self, calls: Lines, turns: Lines) -> None:
         await self._run(lambda: self._write(calls, turns))
 
     async def delete(self, statements: Sequence[str]) -> None:
@@ -99,11 +78,13 @@ class SqliteFile:
     async def _run(self, work: Callable[[], T]) -> T:
         return await _guard(self._url, work)
 
-    def _write(self, calls: Sequence[Encoded], turns: Sequence[Encoded]) -> None:
+    def _write(self, calls: Lines, turns: Lines) -> None:
         connection = self._connection
+        work = zip(self._inserts, (calls, turns), strict=True)
+        prepared = [(insert, insert.prepare(lines)) for insert, lines in work]
         connection.execute("BEGIN IMMEDIATE")
         with connection:
-            for insert, lines in zip(self._inserts, (calls, turns), strict=True):
+            for insert, lines in prepared:
                 insert.run(connection, lines)
 
 
@@ -149,10 +130,3 @@ def _import_opening() -> Callable[[str], Awaitable[Backend]]:
     from proxy.ledger.database import open_database  # noqa: PLC0415 - SQLAlchemy, see above
 
     return open_database
-
-
-def _insert(table: str, line: type[msgspec.Struct], rows: int) -> str:
-    """Values are in the order of the columns; a test keeps it so."""
-    values = ["?"] * (3 + len(msgspec.structs.fields(line)))
-    row = f"({', '.join(values)})"
-    return f"INSERT INTO {table} VALUES {', '.join([row] * rows)} ON CONFLICT DO NOTHING"  # noqa: S608 - names of our own

@@ -3,7 +3,7 @@
 import msgspec
 import orjson
 
-from proxy.ledger.encode import encode
+from proxy.ledger.encode import Numbered, encode
 from proxy.ledger.schema import calls, turns
 from proxy.ledger.usage import Row, TurnRow
 from tests.fakes.lines import row, turn
@@ -42,3 +42,11 @@ def test_detail_is_json_text() -> None:
     assert encode(row(detail={"p": "\ud800"}), 7, 3)[-1] is None
     assert encode(row(), 7, 3)[-1] is None
     assert orjson.loads(str(encode(turn(detail={"a": [1]}), 7, 3)[-1])) == {"a": [1]}
+
+
+def test_numbers_follow_each_other() -> None:
+    """The same each time that the lines are gone through: a batch may be written again."""
+    lines = Numbered([row(), row(request_id="req_2")], 7, 3)
+    assert len(lines) == 2
+    for _ in range(2):
+        assert list(lines) == [encode(row(), 7, 3), encode(row(request_id="req_2"), 7, 4)]

@@ -19,14 +19,15 @@ def test_lines_come_out_in_order_with_numbers_of_their_own() -> None:
         queue.add_call(row(request_id=name))
     queue.add_turn(turn())
     batch = queue.take()
-    assert [(number, line.request_id) for number, line in batch.calls] == [
+    numbered = enumerate(batch.calls, batch.first_call)
+    assert [(number, line.request_id) for number, line in numbered] == [
         (1, "a"),
         (2, "b"),
         (3, "c"),
     ]
-    assert [number for number, _ in batch.turns] == [4]
+    assert (batch.first_turn, len(batch.turns)) == (4, 1)
     queue.add_call(row())
-    assert queue.take().calls[0][0] == 5
+    assert queue.take().first_call == 5
     assert len(queue.take()) == 0
 
 
@@ -37,7 +38,7 @@ def test_a_full_queue_counts_what_it_drops() -> None:
         queue.add_call(row(request_id=name))
         queue.add_turn(turn(request_id=name))
     assert queue.dropped == 4
-    assert [line.request_id for _, line in queue.take().calls] == ["a", "b"]
+    assert [line.request_id for line in queue.take().calls] == ["a", "b"]
 
 
 def test_only_the_first_line_wakes_the_writer() -> None:

@@ -30,12 +30,8 @@ CREATE TABLE usher_calls (
 	cache_write_tokens BIGINT, 
 	service_tier TEXT, 
 	estimated BOOLEAN NOT NULL, 
-	detail TEXT, 
-	PRIMARY KEY (writer, line)
-)
- WITHOUT ROWID
-
-;
+	detail TEXT
+);
 CREATE INDEX usher_calls_request ON usher_calls (request_id);
 CREATE INDEX usher_calls_started ON usher_calls (started_at);
 CREATE TABLE usher_turns (
@@ -58,12 +54,8 @@ CREATE TABLE usher_turns (
 	unused INTEGER, 
 	missed INTEGER, 
 	tokens_avoided BIGINT, 
-	detail TEXT, 
-	PRIMARY KEY (writer, line)
-)
- WITHOUT ROWID
-
-;
+	detail TEXT
+);
 CREATE INDEX usher_turns_request ON usher_turns (request_id);
 CREATE INDEX usher_turns_started ON usher_turns (started_at);
-INSERT INTO usher_version VALUES ('0001');
+INSERT INTO usher_version VALUES ('0002');
