@@ -17,7 +17,7 @@ DEPTHS = (1, 5)
 def evaluate_ablation(folder: Path) -> JSONObject:
     """Recall with everything, with nothing, and without each signal in turn."""
     catalogue = read_catalogue(folder)
-    queries = read_queries(folder)
+    queries = read_queries(folder, catalogue.known)
     rows = [
         {"without": name, **_measure(catalogue, queries, signals)} for name, signals in _variants()
     ]

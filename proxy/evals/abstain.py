@@ -1,6 +1,7 @@
 """Messages that do or do not need a tool come in; how often prediction knew goes out."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 from proxy.evals.metrics import mean
@@ -15,7 +16,8 @@ def evaluate_abstention(folder: Path, tools: Path, name: str, ranker: Ranker) ->
     """Predict for every message of `folder` over the catalogue of `tools`.
 
     `kept` is the share of messages in need of a tool that got a prediction, `silent` the share of
-    the others that got none, `predicted` the mean number of tools sent along.
+    the others that got none, `predicted` the mean number of tools sent along; what no message of
+    the set says anything about is None.
     """
     catalogue = read_catalogue(tools)
     index = ranker(catalogue.documents).index
@@ -32,8 +34,13 @@ def evaluate_abstention(folder: Path, tools: Path, name: str, ranker: Ranker) ->
         "catalogue": catalogue.name,
         "ranker": name,
         "queries": len(counts[True]) + len(counts[False]),
-        "kept": mean(count > 0 for count in counts[True]) if counts[True] else None,
-        "silent": mean(count == 0 for count in counts[False]) if counts[False] else None,
-        "predicted": {"needing": mean(counts[True]), "others": mean(counts[False])},
+        "kept": _mean(count > 0 for count in counts[True]),
+        "silent": _mean(count == 0 for count in counts[False]),
+        "predicted": {"needing": _mean(counts[True]), "others": _mean(counts[False])},
         "silent_by_language": {lang: mean(silent) for lang, silent in languages.items()},
     }
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    collected = list(values)
+    return mean(collected) if collected else None

@@ -34,12 +34,12 @@ class Examples:
 def read_examples(folder: Path, store: VectorStore) -> Examples:
     """Encode a labelled set."""
     catalogue = read_catalogue(folder)
-    queries = read_queries(folder)
-    places = {identity: at for at, identity in reversed(list(enumerate(catalogue.ids)))}
+    queries = read_queries(folder, catalogue.known)
+    places = {identity: at for at, identity in enumerate(catalogue.ids)}
     gold = np.zeros((len(queries), len(places)), dtype=np.float32)
     for row, query in enumerate(queries):
-        wanted = [places[one] for slot in query.gold for one in slot if one in places]
-        gold[row, wanted] = 1.0 / max(len(wanted), 1)
+        wanted = [places[one] for slot in query.gold for one in slot]
+        gold[row, wanted] = 1.0 / len(wanted)
     return Examples(
         queries=store.encode([clip_query(query.text) for query in queries]),
         tools=encode_documents(catalogue.documents, store, lambda: False, lambda _seconds: None),

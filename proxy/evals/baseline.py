@@ -28,6 +28,12 @@ def read_baseline(path: Path) -> JSONObject:
         raise ConfigError(f"{path.name}: not JSON: {error.msg}") from error
     if not isinstance(baseline, dict) or not isinstance(baseline.get("sets"), list):
         raise ConfigError(f"{path.name}: no list of `sets`")
+    if not baseline["sets"]:
+        raise ConfigError(f"{path.name}: `sets` is empty, so nothing would be compared")
+    if not _is_number(baseline.get("tolerance", 0.0)):
+        raise ConfigError(f"{path.name}: `tolerance` is no number")
+    for number, entry in enumerate(baseline["sets"], 1):
+        _check_entry(entry, f"{path.name}: set {number}")
     return baseline
 
 
@@ -48,3 +54,18 @@ def find_regressions(entry: JSONObject, figures: JSONObject, tolerance: float) -
         for depth, before in entry["figures"].items()
         if figures.get(depth, 0.0) < before - tolerance
     ]
+
+
+def _check_entry(entry: JSON, where: str) -> None:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where} is no object")
+    for key in ("kind", "set", "ranker"):
+        if not isinstance(entry.get(key), str):
+            raise ConfigError(f"{where}: `{key}` is no text")
+    figures = entry.get("figures")
+    if not isinstance(figures, dict) or not all(map(_is_number, figures.values())):
+        raise ConfigError(f"{where}: `figures` are no numbers by depth")
+
+
+def _is_number(value: JSON) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -130,9 +130,7 @@ def curate_captured(
     as_json: AsJson = False,
 ) -> None:
     """Turn searches that `usher serve --capture` wrote into a labelled set."""
-    if not yes and not sys.stdin.isatty():
-        raise ConfigError("there is no terminal to ask at; say --yes to take every query")
-    show(curate(captured, folder, tools, (lambda _: True) if yes else confirm), as_json=as_json)
+    show(curate(captured, folder, tools, (lambda _: True) if yes else ask), as_json=as_json)
 
 
 @app.command("adapt")
@@ -144,6 +142,13 @@ def learn_adapter(folders: Sets, out: Out, as_json: AsJson = False) -> None:
     module = import_module("proxy.evals.adapt")
     module.learn_file(folders, vectors_file(os.environ), out)
     show({"written": str(out), "bytes": out.stat().st_size}, as_json=as_json)
+
+
+def ask(candidate: Candidate) -> bool:
+    """Ask a person. Raises ConfigError where there is none, once there is something to ask."""
+    if not sys.stdin.isatty():
+        raise ConfigError("there is no terminal to ask at; say --yes to take every query")
+    return confirm(candidate)
 
 
 def confirm(candidate: Candidate) -> bool:

@@ -98,11 +98,19 @@ def _read_tools(path: Path) -> dict[str, JSONObject]:
     if not isinstance(tools, list):
         raise ConfigError(f"{path.name}: no `tools` array")
     functions = [tool.get("function") for tool in tools if isinstance(tool, dict)]
-    return _by_id(_entry(one) for one in functions if isinstance(one, dict) and one.get("name"))
+    return _by_id(_entry(one) for one in functions if isinstance(one, dict) and _is_named(one))
+
+
+def _is_named(function: JSONObject) -> bool:
+    name = function.get("name")
+    return isinstance(name, str) and bool(name)
 
 
 def _entry(function: JSONObject) -> JSONObject:
-    kept = {key: function[key] for key in ("description", "parameters") if function.get(key)}
+    kinds = {"description": str, "parameters": dict}
+    kept = {
+        key: function[key] for key, kind in kinds.items() if isinstance(function.get(key), kind)
+    }
     return {"id": function["name"], "name": function["name"], **kept}
 
 

@@ -10,9 +10,10 @@ from typing import Literal
 import orjson
 
 from proxy.errors import ConfigError
+from proxy.evals.lines import read_lines
 from proxy.memory.gate.model import Gate, load_meaning, load_words
 from proxy.tools.semantic import has_semantic
-from proxy.wire import JSON, JSONObject
+from proxy.wire import JSONObject
 
 Form = Literal["auto", "meaning", "words"]
 THRESHOLD = 0.5
@@ -46,7 +47,7 @@ def evaluate_gate(path: Path, gate: Gate) -> tuple[JSONObject, list[Judged]]:
     figures["doubtful"] = _rates([one for one in judged if one.row.get("doubtful")])
     for name in ("lang", "kind"):
         figures[f"by_{name}"] = {key: _rates(group) for key, group in _groups(clear, name).items()}
-    figures["ms_p50"] = round(median(one.ms for one in judged), 3) if judged else None
+    figures["ms_p50"] = round(median(one.ms for one in judged), 3)
     return figures, judged
 
 
@@ -63,20 +64,15 @@ def dump(judged: Sequence[Judged]) -> Iterator[str]:
 
 def read_rows(path: Path) -> list[JSONObject]:
     """The rows of a JSONL file. Raises ConfigError for one that is not labelled."""
-    rows: list[JSONObject] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            row: JSON = orjson.loads(line or b"null")
-        except orjson.JSONDecodeError:
-            raise ConfigError(f"{path}:{number}: not JSON") from None
-        if row is None:
-            continue
-        if not isinstance(row, dict) or not isinstance(row.get("latest"), str):
-            raise ConfigError(f"{path}:{number}: `latest` is missing")
-        if row.get("label") not in {0, 1}:
-            raise ConfigError(f"{path}:{number}: `label` is not 0 or 1")
-        rows.append(row)
-    return rows
+    rows = read_lines(path)
+    for row, where in rows:
+        if not isinstance(row.get("latest"), str):
+            raise ConfigError(f"{where}: `latest` is missing or no text")
+        if row.get("label") not in (0, 1):
+            raise ConfigError(f"{where}: `label` is not 0 or 1")
+        if not isinstance(row.get("context") or [], list):
+            raise ConfigError(f"{where}: `context` is no list of messages")
+    return [row for row, _ in rows]
 
 
 def _judge(row: JSONObject, gate: Gate) -> Judged:

@@ -22,7 +22,8 @@ def evaluate_learning(folder: Path, name: str, ranker: Ranker, mute: int = 0) ->
     `mute` takes away the name and text of so many tools, spread over the catalogue: their queries
     can only be answered by what was learned, and are reported apart from the others.
     """
-    catalogue, queries = read_catalogue(folder), read_queries(folder)
+    catalogue = read_catalogue(folder)
+    queries = read_queries(folder, catalogue.known)
     silent = frozenset(catalogue.ids[:: max(1, len(catalogue.ids) // mute)][:mute] if mute else ())
     documents = [
         Document(f"run_operation_{place}", "", "", None) if own in silent else tool
@@ -62,9 +63,7 @@ def _teach(
     lessons = Lessons()
     names = dict(zip(catalogue.ids, (tool.name for tool in documents), strict=True))
     for query in queries[:PER_TENANT]:
-        tool = names.get(min(query.gold[0]))
-        if tool is not None:
-            lessons.learn(TENANT, query.text, tool)
+        lessons.learn(TENANT, query.text, names[min(query.gold[0])])
     return lessons
 
 

@@ -21,9 +21,11 @@ def evaluate_next_tool(folder: Path, name: str, ranker: Ranker) -> JSONObject:
     index = ranker(catalogue.documents).index
     places = [
         place
-        for conversation in read_conversations(folder)
+        for conversation in read_conversations(folder, catalogue.known)
         for place in _places(index, catalogue, conversation)
     ]
+    if not places:
+        raise ConfigError(f"{catalogue.name}: no task takes a second tool that could be foreseen")
     hits = {str(depth): mean(place <= depth for place in places) for depth in DEPTHS}
     return {"set": catalogue.name, "ranker": name, "steps": len(places), "hit": hits}
 
@@ -31,9 +33,6 @@ def evaluate_next_tool(folder: Path, name: str, ranker: Ranker) -> JSONObject:
 def _places(index: Index, catalogue: Catalogue, conversation: Conversation) -> Iterator[int]:
     """For every tool but the first: its place on the list of what might come next."""
     by_id = dict(zip(catalogue.ids, catalogue.documents, strict=True))
-    unknown = [tool for tool in conversation.tools if tool not in by_id]
-    if unknown:
-        raise ConfigError(f"{catalogue.name}: no tool {unknown[0]!r} in the catalogue")
     names = tuple(by_id[tool].name for tool in conversation.tools)
     for at in range(1, len(names)):
         if names[at] in names[:at]:

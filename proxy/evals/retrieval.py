@@ -16,14 +16,13 @@ DEPTHS = (1, 3, 5, 10)
 def evaluate_retrieval(folder: Path, name: str, ranker: Ranker) -> JSONObject:
     """Rank every query of a set and measure how well and how fast."""
     catalogue = read_catalogue(folder)
-    queries = read_queries(folder)
+    queries = read_queries(folder, catalogue.known)
     prepared = ranker(catalogue.documents)
     ranked, latencies = rank_all(prepared.index, catalogue, queries)
     pairs = list(zip(ranked, queries, strict=True))
     return {
         "set": catalogue.name,
         "ranker": name,
-        "tools": len(catalogue.ids),
         "queries": len(queries),
         "recall": {
             str(depth): mean(recall_at(ids, query.gold, depth) for ids, query in pairs)

@@ -1,15 +1,16 @@
 """A folder of labelled questions comes in; a checked set of tools and queries goes out."""
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from proxy.errors import ConfigError
+from proxy.evals.lines import Line, read_lines
 from proxy.tools.document import Document
 from proxy.tools.group import learn_groups
-from proxy.wire import JSONObject
+from proxy.wire import JSON, JSONObject
 
 CATALOGUE, QUERIES, CONVERSATIONS = "catalogue.jsonl", "queries.jsonl", "conversations.jsonl"
 
@@ -30,6 +31,11 @@ class Catalogue:
     documents: tuple[Document, ...]
     ids: tuple[str, ...]
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The ids, for looking them up."""
+        return frozenset(self.ids)
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -49,35 +55,37 @@ class Message:
 
 
 def read_catalogue(folder: Path) -> Catalogue:
-    """Read `catalogue.jsonl`: {id, name, description, parameters?}."""
-    rows = [(row, where) for row, where in _rows(folder / CATALOGUE)]
-    names = [_text(row, "name", where) for row, where in rows]
+    """Read `catalogue.jsonl`: {id, name, description, parameters?}; without an id, the name is it.
+
+    Raises ConfigError when it is not that, as all that follow do for their files.
+    """
+    rows = read_lines(folder / CATALOGUE)
+    names = [_read_name(row, where) for row, where in rows]
     documents = [
-        Document(name, group, str(row.get("description") or ""), _schema(row))
-        for name, group, (row, _) in zip(names, learn_groups(names), rows, strict=True)
+        Document(name, group, _read_text(row, "description", where), _read_schema(row, where))
+        for name, group, (row, where) in zip(names, learn_groups(names), rows, strict=True)
     ]
-    ids = [str(row.get("id", name)) for name, (row, _) in zip(names, rows, strict=True)]
-    return Catalogue(folder.resolve().name, tuple(documents), tuple(ids))
+    return Catalogue(folder.resolve().name, tuple(documents), _read_ids(rows))
 
 
-def read_queries(folder: Path) -> list[Labelled]:
-    """Read `queries.jsonl`: {query, gold: [[id, …], …]}."""
+def read_queries(folder: Path, known: Collection[str]) -> list[Labelled]:
+    """Read `queries.jsonl`: {query, gold: [[id, …], …]}; of a slot only the known ids are kept."""
     return [
-        Labelled(_text(row, "query", where), _gold(row, where))
-        for row, where in _rows(folder / QUERIES)
+        Labelled(_text(row, "query", where), _read_gold(row, where, known))
+        for row, where in read_lines(folder / QUERIES)
     ]
 
 
-def read_conversations(folder: Path) -> list[Conversation]:
+def read_conversations(folder: Path, known: Collection[str]) -> list[Conversation]:
     """Read `conversations.jsonl`: {task, tools}; without it, queries that need several tools."""
-    if (folder / CONVERSATIONS).is_file():
+    if (folder / CONVERSATIONS).exists():
         return [
-            Conversation(_text(row, "task", where), tuple(map(str, row.get("tools") or ())))
-            for row, where in _rows(folder / CONVERSATIONS)
+            Conversation(_text(row, "task", where), _read_steps(row, where, known))
+            for row, where in read_lines(folder / CONVERSATIONS)
         ]
     return [
         Conversation(query.text, tuple(min(slot) for slot in query.gold))
-        for query in read_queries(folder)
+        for query in read_queries(folder, known)
         if len(query.gold) > 1
     ]
 
@@ -85,28 +93,9 @@ def read_conversations(folder: Path) -> list[Conversation]:
 def read_messages(folder: Path) -> list[Message]:
     """Read `queries.jsonl`: {query, needs_tool, lang?}."""
     return [
-        Message(_text(row, "query", where), bool(row.get("needs_tool")), str(row.get("lang", "")))
-        for row, where in _rows(folder / QUERIES)
+        Message(_text(row, "query", where), _read_need(row, where), _read_text(row, "lang", where))
+        for row, where in read_lines(folder / QUERIES)
     ]
-
-
-def _rows(path: Path) -> Iterator[tuple[JSONObject, str]]:
-    """The objects of a JSONL file, each with where it stands."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        where = f"{path.name} line {number}"
-        try:
-            row = orjson.loads(line) if line.strip() else None
-        except orjson.JSONDecodeError as error:
-            raise ConfigError(f"{where}: not JSON: {error.msg}") from error
-        if row is None:
-            continue
-        if not isinstance(row, dict):
-            raise ConfigError(f"{where}: not an object")
-        yield row, where
 
 
 def _text(row: JSONObject, key: str, where: str) -> str:
@@ -116,16 +105,78 @@ def _text(row: JSONObject, key: str, where: str) -> str:
     return value
 
 
-def _gold(row: JSONObject, where: str) -> tuple[frozenset[str], ...]:
+def _read_text(row: JSONObject, key: str, where: str) -> str:
+    """A text that may be missing."""
+    return "" if row.get(key) is None else _text(row, key, where)
+
+
+def _read_name(row: JSONObject, where: str) -> str:
+    name = _text(row, "name", where)
+    if not name:
+        raise ConfigError(f"{where}: `name` is empty")
+    return name
+
+
+def _read_ids(rows: Collection[Line]) -> tuple[str, ...]:
+    """The ids in order. Raises ConfigError for one that stands twice: labels could mean either."""
+    places: dict[str, str] = {}
+    for row, where in rows:
+        own = row["name"] if row.get("id") is None else row["id"]
+        name = _read_id(own, f"{where}: `id`")
+        if name in places:
+            raise ConfigError(f"{where}: the id {name!r} is that of {places[name]} too")
+        places[name] = where
+    return tuple(places)
+
+
+def _read_id(value: JSON, what: str) -> str:
+    """An id, which may be written as a whole number."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ConfigError(f"{what} is no text")
+    return str(value)
+
+
+def _read_schema(row: JSONObject, where: str) -> bytes | None:
+    schema = row.get("parameters")
+    if schema is not None and not isinstance(schema, dict):
+        raise ConfigError(f"{where}: `parameters` is no object")
+    return orjson.dumps(schema) if schema else None
+
+
+def _read_gold(row: JSONObject, where: str, known: Collection[str]) -> tuple[frozenset[str], ...]:
     gold = row.get("gold")
     if not isinstance(gold, list) or not gold:
         raise ConfigError(f"{where}: `gold` is no list of slots")
-    return tuple(
-        frozenset(map(str, slot)) if isinstance(slot, list) else frozenset((str(slot),))
-        for slot in gold
-    )
+    return tuple(_read_slot(slot, where, known) for slot in gold)
 
 
-def _schema(row: JSONObject) -> bytes | None:
-    schema = row.get("parameters")
-    return orjson.dumps(schema) if schema else None
+def _read_slot(slot: JSON, where: str, known: Collection[str]) -> frozenset[str]:
+    """The ids that meet a slot. Raises ConfigError when no ranking could."""
+    ids = [
+        _read_id(one, f"{where}: an id of `gold`")
+        for one in (slot if isinstance(slot, list) else [slot])
+    ]
+    if not ids:
+        raise ConfigError(f"{where}: a slot of `gold` is empty")
+    met = frozenset(one for one in ids if one in known)
+    if not met:
+        raise ConfigError(f"{where}: no tool {ids[0]!r} in the catalogue")
+    return met
+
+
+def _read_steps(row: JSONObject, where: str, known: Collection[str]) -> tuple[str, ...]:
+    tools = row.get("tools")
+    if not isinstance(tools, list) or not tools:
+        raise ConfigError(f"{where}: `tools` is no list of ids")
+    steps = tuple(_read_id(tool, f"{where}: an id of `tools`") for tool in tools)
+    unknown = [tool for tool in steps if tool not in known]
+    if unknown:
+        raise ConfigError(f"{where}: no tool {unknown[0]!r} in the catalogue")
+    return steps
+
+
+def _read_need(row: JSONObject, where: str) -> bool:
+    need = row.get("needs_tool")
+    if not isinstance(need, bool):
+        raise ConfigError(f"{where}: `needs_tool` is neither true nor false")
+    return need

@@ -18,3 +18,12 @@ def test_kept_and_silent(folder: Path) -> None:
         figures = evaluate_abstention(folder, folder, "lexical", ranker)
     assert (figures["kept"], figures["silent"]) == (1.0, 1.0)
     assert figures["silent_by_language"] == {"german": 1.0}
+
+
+def test_what_the_set_says_nothing_about_is_null(folder: Path) -> None:
+    """Nobody was in need, so no share of them got tools."""
+    write_lines(folder / "queries.jsonl", [{"query": "thanks", "needs_tool": False}])
+    with open_ranker("lexical", None) as ranker:
+        figures = evaluate_abstention(folder, folder, "lexical", ranker)
+    assert (figures["kept"], figures["silent"]) == (None, 1.0)
+    assert figures["predicted"] == {"needing": None, "others": 0.0}

@@ -1,8 +1,14 @@
 """Labelled queries turn towards the tools that they meant."""
 
-import numpy as np
+from pathlib import Path
 
-from proxy.evals.adapt import Examples, train_adapter
+import numpy as np
+import pytest
+
+from proxy.errors import ConfigError
+from proxy.evals.adapt import Examples, learn_file, train_adapter
+from proxy.tools.semantic import has_semantic
+from tests.evals.conftest import write_lines
 
 
 def test_a_consistent_offset_is_learned() -> None:
@@ -14,3 +20,13 @@ def test_a_consistent_offset_is_learned() -> None:
     before = float(np.trace(queries @ tools.T))
     after = float(np.trace(train_adapter([examples], 40).turn(examples.queries) @ tools.T))
     assert after > before + 1.0
+
+
+def test_an_empty_set_teaches_nothing(folder: Path) -> None:
+    """It is named in one line, and no file is written."""
+    if not has_semantic():
+        pytest.skip("the extra `semantic` is not installed")
+    write_lines(folder / "queries.jsonl", [])
+    with pytest.raises(ConfigError, match=r"queries\.jsonl: there is nothing in it"):
+        learn_file([folder], None, folder / "turn")
+    assert not (folder / "turn").exists()

@@ -44,7 +44,17 @@ def test_a_fall_beyond_the_tolerance_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["{oops", "[]", "{}"])
+ENTRY = '{"kind": "retrieval", "set": "s", "ranker": "lexical"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{oops", "[]", "{}", '{"sets": []}', '{"sets": [3]}', '{"sets": [{}]}',
+        f'{{"sets": [{ENTRY}}}]}}', f'{{"sets": [{ENTRY}, "figures": {{"1": "x"}}}}]}}',
+        f'{{"tolerance": "a", "sets": [{ENTRY}, "figures": {{}}}}]}}',
+    ],
+)  # fmt: skip
 def test_a_broken_baseline_is_one_line(tmp_path: Path, text: str) -> None:
     """A file that is no baseline is named as such."""
     path = tmp_path / "baseline.json"

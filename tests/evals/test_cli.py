@@ -63,6 +63,8 @@ def test_curate_asks_at_a_terminal_only(folder: Path) -> None:
     captured = folder / "captured.jsonl"
     write_lines(captured, [{"query": "current weather", "tool": "w", "others": ["m"], "at": ""}])
     words = ["curate", "--from", str(captured), "--set", str(folder), "--json"]
+    missing = ["curate", "--from", str(folder / "gone.jsonl"), "--set", str(folder)]
+    assert "cannot read" in str(RUNNER.invoke(app, missing).exception)
     refused = RUNNER.invoke(app, words)
     assert isinstance(refused.exception, ConfigError)
     assert "--yes" in str(refused.exception)

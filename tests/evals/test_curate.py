@@ -13,6 +13,7 @@ from proxy.evals.sets import read_queries
 from tests.evals.conftest import Rows, write_lines
 from tests.tools.samples import city_tools
 
+NAMES = [tool["function"]["name"] for tool in city_tools()]
 AT = "2026-11-30T12:00:00+00:00"
 STORM: Rows = [
     {"query": "storm warnings", "tool": "weather_alerts", "others": ["mail_send"], "at": AT}
@@ -50,7 +51,7 @@ def test_the_same_query_counts_once(tmp_path: Path, tools: Path) -> None:
     """Spelled otherwise it is the same; other tools that it ended in meet the same slot."""
     other: Rows = [{"query": " Storm  Warnings", "tool": "weather_now", "others": [], "at": AT}]
     curate(captured(tmp_path, STORM * 3 + other), tmp_path / "own", tools, accept)
-    (query,) = read_queries(tmp_path / "own")
+    (query,) = read_queries(tmp_path / "own", set(NAMES))
     assert query.text == "storm warnings"
     assert query.gold == (frozenset({"weather_alerts", "weather_now"}),)
 
@@ -62,7 +63,10 @@ def test_a_set_grows(tmp_path: Path, tools: Path) -> None:
     mail: Rows = [{"query": "write to Ann", "tool": "mail_send", "others": [], "at": AT}]
     told = curate(captured(tmp_path, STORM + mail), folder, None, accept)
     assert (told["known_queries"], told["added"], told["queries"]) == (1, 1, 2)
-    assert [row.text for row in read_queries(folder)] == ["storm warnings", "write to Ann"]
+    assert [row.text for row in read_queries(folder, set(NAMES))] == [
+        "storm warnings",
+        "write to Ann",
+    ]
 
 
 def test_rejected_and_unknown_ones_stay_out(tmp_path: Path, tools: Path) -> None:

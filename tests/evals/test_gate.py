@@ -30,11 +30,23 @@ def test_figures(tmp_path: Path) -> None:
     assert orjson.loads(next(dump(judged))) == {"id": "a", "score": 1.0, "label": 1}
 
 
-@pytest.mark.parametrize("line", [3, {"label": 1}, {"latest": "x", "label": 2}])
+@pytest.mark.parametrize(
+    "line",
+    [3, {"label": 1}, {"latest": "x", "label": 2}, {"latest": "x", "label": []},
+     {"latest": "x", "label": 0, "context": "y"}],
+)  # fmt: skip
 def test_rows_that_are_none(tmp_path: Path, line: object) -> None:
     """The file and the line are named."""
-    with pytest.raises(ConfigError, match=r"rows.jsonl:1"):
+    with pytest.raises(ConfigError, match=r"rows.jsonl line 1"):
         read_rows(write(tmp_path, line))
+
+
+def test_no_rows_are_no_figures(tmp_path: Path) -> None:
+    """An empty file, and one that is not there."""
+    with pytest.raises(ConfigError, match="nothing in it"):
+        read_rows(write(tmp_path))
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_rows(tmp_path / "gone.jsonl")
 
 
 def test_the_form_without_numpy() -> None:

@@ -31,3 +31,13 @@ def test_an_unknown_tool_is_named(folder: Path) -> None:
     write_lines(folder / "conversations.jsonl", [{"task": "a", "tools": ["w", "nope"]}])
     with pytest.raises(ConfigError, match="no tool 'nope'"):
         _evaluate(folder)
+
+
+def test_no_steps_are_no_figures(folder: Path) -> None:
+    """Where every task takes one tool there is nothing to foresee, and no 0."""
+    write_lines(folder / "queries.jsonl", [{"query": "a", "gold": [["w"]]}])
+    write_lines(folder / "conversations.jsonl", [{"task": "a", "tools": ["w", "w"]}])
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="no task takes a second tool"):
+            _evaluate(folder)
+        (folder / "conversations.jsonl").unlink(missing_ok=True)
