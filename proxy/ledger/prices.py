@@ -52,7 +52,7 @@ class Prices:
     ) -> None:
         self._load = load
         self._table: PriceTable | None = None
-        self._rows: dict[tuple[str, ...], tuple[Listed, ...]] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], tuple[Listed, ...]] = {}
         self.adopt(operator, standins)
 
     def adopt(self, operator: Sequence[Price], standins: Collection[str] = (STANDIN,)) -> None:
@@ -81,7 +81,7 @@ class Prices:
         if bought.provider in self._standins:
             return 0, STANDIN
         asked = Asked(bought.tokens.prompt or 0, None, bought.decisions)
-        return self._listed(bought.provider, bought.models, bought.tokens, asked)
+        return self._listed(bought.provider, tuple(bought.models), bought.tokens, asked)
 
     def price(self, row: Row) -> Row:
         """The row with its cost; a row that names the source of its cost stays as it is.
@@ -133,12 +133,12 @@ class Prices:
         return self._operator_found[model]
 
     def _listed(
-        self, provider: str, models: Sequence[str], tokens: Tokens, asked: Asked
+        self, provider: str, models: tuple[str, ...], tokens: Tokens, asked: Asked
     ) -> tuple[int, str] | None:
         """Looks under `provider/model` first: the same name may cost something else elsewhere."""
         if self._table is None:
             return None
-        key = (provider, *models)
+        key = (provider, models)
         rows = self._rows.get(key)
         if rows is None:
             if len(self._rows) >= _REMEMBERED:

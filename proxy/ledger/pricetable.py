@@ -89,11 +89,13 @@ class Listed:
 
     def rates(self, asked: Asked) -> Rates | None:
         """The rates for a call, or None."""
-        step = bisect.bisect_left(self._steps, asked.prompt_tokens)
-        key = (_TIERS.get(asked.tier or "", ""), asked.decisions, step)
-        if key not in self._read:
-            self._read[key] = read_rates(self._row, asked)
-        return self._read[key]
+        step = bisect.bisect_left(self._steps, asked.prompt_tokens) if self._steps else 0
+        key = (_TIERS.get(asked.tier, "") if asked.tier else "", asked.decisions, step)
+        try:
+            return self._read[key]
+        except KeyError:
+            found = self._read[key] = read_rates(self._row, asked)
+            return found
 
 
 def load_table() -> PriceTable:

@@ -28,9 +28,9 @@ class Rates:
         if tokens.completion is None and self.output:
             return None
         prompt, completion = tokens.prompt or 0, tokens.completion or 0
-        cached = min(tokens.cached or 0, prompt)
-        written = min(tokens.cache_write or 0, prompt - cached)
-        reasoning = min(tokens.reasoning or 0, completion)
+        cached = min(tokens.cached, prompt) if tokens.cached else 0
+        written = min(tokens.cache_write, prompt - cached) if tokens.cache_write else 0
+        reasoning = min(tokens.reasoning, completion) if tokens.reasoning else 0
         femto = (
             (prompt - cached - written) * self.input
             + cached * self.cached

@@ -144,6 +144,8 @@ def _counts_cache_apart(usage: JSONObject) -> bool:
 def _reported_cost(usage: JSONObject) -> int | None:
     """OpenRouter bills in `cost` (its own share only, for a caller's key); Perplexity nests it."""
     cost = usage.get("cost")
+    if cost is None:
+        return None
     if isinstance(cost, dict):
         return nano_usd(cost.get("total_cost"))
     nano = nano_usd(cost)
