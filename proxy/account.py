@@ -108,6 +108,7 @@ class Account:
                 outcome=report.outcome,
                 cache_write_tokens=tokens.cache_write,
                 service_tier=report.tier,
+                detail={"found": list(report.found)} if report.found else None,
             )
         )
 
@@ -136,7 +137,7 @@ class Account:
             called = {call.name for call in spoken.calls} if spoken else set()
             predicted = set(plan.guessed)
             hits, unused = len(predicted & called), len(predicted - called)
-            missed = len(called & set(self.found))
+            missed = self._count_missed(called)
             self._count(hits, unused, missed)
         self.ledger.record_turn(
             TurnRow(
@@ -162,6 +163,15 @@ class Account:
 
         if self.triage is not None and outcome == "ok":
             self.triage.end(self.tokens, self.request_id)
+
+    def _count_missed(self, called: set[str]) -> int:
+        """Tools that were called although nothing had loaded them when the turn began."""
+        plan = self.plan
+        strange = called.intersection(plan.foreseeable)
+        if not strange:
+            return 0
+        loaded = {*plan.predicted, *plan.discovered, *plan.called}
+        return len(strange - loaded.difference(self.found))
 
     def _settle_counts(self) -> None:
         """Fills in the tokens of a catalogue that were still being counted when the turn began.

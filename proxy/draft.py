@@ -91,6 +91,7 @@ class Draft:
     brief: Brief
     link: str
     earlier: Sequence[JSONObject] = ()
+    predicts: bool = False
 
 
 class Drafter:
@@ -227,7 +228,8 @@ class Drafter:
         )
         link = links[-1] if links else ""
         earlier = _hidden_before(history, mementos)
-        return Draft(opened, toolbox, arrangement, history, study.choice, brief, link, earlier)
+        made = (opened, toolbox, arrangement, history, study.choice, brief, link, earlier)
+        return Draft(*made, predicts=study.predicts)
 
     async def remember(self, tenant: str, link: str, memento: Memento) -> None:
         """Keeps the hidden part of a turn for the conversation's next request."""

@@ -28,6 +28,7 @@ def plan_of(draft: Draft, *, decisions: bool = False) -> RequestPlan:
         delivery="frozen" if arrangement.frozen else "append",
         decisions=tuple(list_decisions(draft)) if decisions else (),
         catalogue=draft.toolbox.catalogue.digest,
+        foreseeable=arrangement.pool if draft.predicts else (),
     )
 
 

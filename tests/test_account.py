@@ -1,5 +1,7 @@
 """What a turn writes into the books."""
 
+from dataclasses import replace
+
 import pytest
 
 from proxy.account import Account
@@ -100,9 +102,8 @@ def test_a_turn_is_closed_once() -> None:
 
 def test_predictions_are_judged_by_what_was_called() -> None:
     """Called guesses are hits, others unused; a searched tool that was called is a miss."""
-    account, ledger, metrics = _account(
-        RequestPlan(None, 9, 1, 6, ("a", "b", "old"), ("a", "b"), ("earlier",), saved=10)
-    )
+    plan = RequestPlan(None, 9, 1, 6, ("a", "b", "old"), ("a", "b"), ("earlier",), saved=10)
+    account, ledger, metrics = _account(replace(plan, foreseeable=tuple("abcd") + ("old",)))
     account.discover(["c", "d"])
     calls = tuple(Call(i, str(i), name, "{}", {}) for i, name in enumerate(("a", "c", "old")))
     account.close("ok", Spoken("", calls))
@@ -114,6 +115,26 @@ def test_predictions_are_judged_by_what_was_called() -> None:
     assert 'usher_tools_total{state="discovered"} 2.0' in text
     assert turn.discovered == 3, "what earlier turns found is still in the prompt"
     assert "usher_tool_tokens_saved_total 10.0" in text
+
+
+@pytest.mark.parametrize(
+    ("foreseeable", "missed"), [(("listed", "found", "earlier", "used"), 2), ((), 0)]
+)
+def test_a_call_that_nothing_foresaw_is_a_miss(
+    foreseeable: tuple[str, ...], missed: int
+) -> None:
+    """From a search or straight from the listing alike; but not where nothing was predicted.
+
+    What was loaded when the turn began, by a search or a call of an earlier turn, is none.
+    """
+    account, ledger, _ = _account(
+        RequestPlan(None, discovered=("earlier",), called=("used",), foreseeable=foreseeable)
+    )
+    account.discover(["found"])
+    names = ("listed", "found", "earlier", "used", "kept")
+    calls = tuple(Call(i, str(i), name, "{}", {}) for i, name in enumerate(names))
+    account.close("ok", Spoken("", calls))
+    assert ledger.turns[0].missed == missed
 
 
 def test_a_bypassed_request_counts_no_tools() -> None:

@@ -7,10 +7,12 @@ import pytest
 
 from proxy.errors import UpstreamError, UpstreamTimeout
 from proxy.plan.exchange import Reply
+from proxy.settings import Prediction
 from proxy.upstream.transport import Prepared
 from proxy.wire import Headers, JSONObject
 from tests.turns import (
     JSON_TYPE,
+    SETTINGS,
     SSE_TYPE,
     call,
     chunks_of,
@@ -62,6 +64,11 @@ async def test_a_search_stays_hidden() -> None:
     assert reply["usage"] == {"prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23}
     assert [row.context for row in theatre.ledger.rows] == ["search_round", "main"]
     assert [row.round for row in theatre.ledger.rows] == [1, 2]
+    found, answered = (row.detail for row in theatre.ledger.rows)
+    assert found is not None
+    assert "weather_alerts" in found["found"]
+    assert found.keys() == {"found"}, "names of tools, and nothing that was searched for"
+    assert answered is None
     assert theatre.ledger.turns[0].outcome == "ok"
 
 
@@ -301,3 +308,16 @@ async def test_a_stream_that_falls_silent_is_booked_as_what_it_was() -> None:
     assert b'"upstream_timeout"' in await read(await theatre.chat(request(stream=True)))
     assert [row.outcome for row in theatre.ledger.rows] == ["upstream_timeout"]
     assert [turn.outcome for turn in theatre.ledger.turns] == ["upstream_timeout"]
+
+
+@pytest.mark.parametrize(("mode", "missed"), [("on", 1), ("off", 0)])
+async def test_a_tool_taken_from_the_listing_was_not_foreseen(mode: str, missed: int) -> None:
+    """A call without a search is a miss like one after a search, where tools are predicted."""
+    settings = SETTINGS.model_copy(
+        update={"prediction": Prediction.model_validate({"mode": "on", "mentions": False})}
+    )
+    alerts = call("weather_alerts", {"region": "x"})
+    theatre = stage(completion(None, [alerts]), settings=settings)
+    await theatre.chat(request(), headers=[(b"x-usher-predict", mode.encode())])
+    turn = theatre.ledger.turns[0]
+    assert (turn.hits, turn.missed) == (0, missed)

@@ -54,7 +54,7 @@ class TurnRow(msgspec.Struct, frozen=True, gc=False):
     """One request of a client, written when its answer ended however it ended.
 
     `hits`, `unused` and `missed` count predictions: called, not called, and tools that were
-    called but had to be searched. `detail` holds `plan`, `memory` and `triage` for the timeline.
+    called without one. `detail` holds `plan`, `memory` and `triage` for the timeline.
     """
 
     request_id: str

@@ -1,6 +1,6 @@
 """What Usher decided for one request, as values that `explain`, headers and the ledger show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -27,6 +27,7 @@ class RequestPlan:
     `guessed` are the predictions of this turn alone, those of earlier turns left out. `saved` is
     the number of tokens of schema that were not sent, `sent` those that were, both None while
     they are not counted. `catalogue` is the digest of the tools, by which they can be searched.
+    `foreseeable` are the tools that a prediction could have shipped, none where none was made.
     """
 
     bypass: str | None
@@ -42,6 +43,7 @@ class RequestPlan:
     delivery: str = "append"
     decisions: tuple[Decision, ...] = field(default=())
     catalogue: str | None = None
+    foreseeable: Collection[str] = ()
 
     @property
     def uncounted(self) -> bool:
@@ -64,6 +66,7 @@ class RequestPlan:
             predicted=(),
             guessed=(),
             discovered=(),
+            foreseeable=(),
             saved=0,
             sent=_add(self.saved, self.sent),
         )

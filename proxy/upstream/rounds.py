@@ -35,7 +35,10 @@ DONE = b"[DONE]"
 
 
 class Report(msgspec.Struct, frozen=True):
-    """One upstream call as the books want it; `outcome` is "ok" or what went wrong."""
+    """One upstream call as the books want it; `outcome` is "ok" or what went wrong.
+
+    `found` are the names of the tools that its searches have loaded.
+    """
 
     context: str
     round: int
@@ -47,6 +50,7 @@ class Report(msgspec.Struct, frozen=True):
     outcome: str
     tier: str | None = None
     finding: RoundOutcome | None = None
+    found: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class _Round:
     model: str | None = None
     tier: str | None = None
     finding: RoundOutcome | None = None
+    found: tuple[str, ...] = ()
     outcome: str | None = None
 
 
@@ -258,8 +263,10 @@ class Rounds:
         self._current.tier = tier if isinstance(tier, str) else None
         self._usages.append(answer.usage)
         self._texts.append(read_text(answer.message.get("content")))
+        known = len(self.desk.discovered)
         settled = self.desk.settle(answer)
         self._current.context, self._current.finding = settled.context, settled.finding
+        self._current.found = tuple(self.desk.discovered[known:])
         self._close_round("no_answer" if settled.mute else "ok")
         if settled.mute:
             raise UpstreamError("the model only searched on after its last round")
@@ -291,6 +298,7 @@ class Rounds:
                 outcome=outcome,
                 tier=current.tier,
                 finding=current.finding,
+                found=current.found,
             )
         )
 
