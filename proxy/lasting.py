@@ -228,6 +228,8 @@ def open_ring(
         log=log,
         count=metrics.upkeep.key_reloads.add if metrics else None,
     )
+    if metrics is not None:
+        metrics.upkeep.keys_unenforced.set_function(lambda: ring.unenforced)
     ring.load()
     if ring.open and settings.keys.file is not None:
         raise ConfigError(

@@ -172,6 +172,38 @@ async def test_books_need_an_admin_key(tmp_path: Path) -> None:
     assert (await ask(gateway.app, "GET", "/usher/usage", None, headers)).status == 200
 
 
+async def test_a_key_that_cannot_be_enforced_closes_the_open_gateway(tmp_path: Path) -> None:
+    """Made while two workers serve: nobody enters without a key, nor with one whose limits fail."""
+    settings = Settings.model_validate({**_TREE, "server": {"workers": 2}})
+    transport = FakeTransport(answer=lambda _: completion("Hi"))
+    gateway = build_gateway(settings, tmp_path, {"openai": transport})
+    assert (await _ask(gateway, None)).status == 200
+    limited = _make(tmp_path, limits=Limits(rpm=1))
+    gateway.ring.refresh()
+    assert (await _ask(gateway, None)).status == 401
+    refused = await _ask(gateway, limited)
+    assert (refused.status, _error(refused)["code"]) == (503, "limits_unavailable")
+    assert "state.url" in _error(refused)["message"]
+    assert (await _ask(gateway, _make(tmp_path, "bob"))).status == 401
+    gateway.ring.refresh()
+    assert gateway.metrics.registry.get_sample_value("usher_keys_unenforced") == 1
+    revoke_key(key_path(None, tmp_path), "alice")
+    gateway.ring.refresh()
+    assert gateway.metrics.registry.get_sample_value("usher_keys_unenforced") == 0
+    assert (await _ask(gateway, limited)).status == 401
+
+
+async def test_a_key_file_that_cannot_be_read_closes_the_open_gateway(tmp_path: Path) -> None:
+    """Everybody hears why, probes go on."""
+    gateway, _ = _gateway(tmp_path)
+    key_path(None, tmp_path).write_text("{")
+    gateway.ring.refresh()
+    for secret in (None, "sk-any"):
+        refused = await _ask(gateway, secret)
+        assert (refused.status, _error(refused)["code"]) == (503, "keys_unavailable")
+    assert (await ask(gateway.app, "GET", "/livez")).status == 200
+
+
 def test_limits_need_one_worker(tmp_path: Path) -> None:
     """Each process would allow the whole limit, so the start is refused with the reason."""
     _make(tmp_path, limits=Limits(rpm=7))

@@ -13,7 +13,7 @@ from proxy.commands.output import print_json, print_table, print_text
 from proxy.config import data_folder, load
 from proxy.errors import ConfigError
 from proxy.keys.issue import describe_key, new_key, revoke_key, rotate_key
-from proxy.keys.key import GatewayKey, KeyPolicy, Limits
+from proxy.keys.key import NO_LIMITS, GatewayKey, KeyPolicy, Limits
 from proxy.keys.keyfile import key_path, read_keys
 from proxy.ledger.usage import NANO, nano_usd
 from proxy.settings import Settings
@@ -87,7 +87,9 @@ def new(  # noqa: PLR0913, PLR0917 - options are parameters
         )
 
     path = key_path(settings.keys.file, data_folder(os.environ))
-    show_secret(name, new_key(path, wanted, name), as_json=as_json)
+    secret = new_key(path, wanted, name)
+    show_secret(name, secret, as_json=as_json)
+    warn_of_workers(settings, limits)
 
 
 @app.command("list")
@@ -135,6 +137,27 @@ def find_file(config: Path | None) -> Path:
     """The key file of the configuration in force."""
     settings = load(config, os.environ).settings
     return key_path(settings.keys.file, data_folder(os.environ))
+
+
+def warn_of_workers(settings: Settings, limits: Limits) -> None:
+    """Say on stderr what keeps a key with limits from letting anybody in, now or perhaps.
+
+    The number of workers may be given to `usher serve` alone, where this command cannot see it.
+    """
+    if limits == NO_LIMITS or settings.state.url is not None:
+        return
+    workers = settings.server.workers
+    if workers > 1:
+        told = (
+            f"server.workers is {workers} and there is no state.url, so this key's limits cannot "
+        )
+        told += "hold: a running gateway refuses its requests, and the next start is refused"
+    else:
+        told = (
+            "limits hold for one worker; with `usher serve --workers` above 1 and no state.url a "
+        )
+        told += "running gateway refuses this key's requests, and a start is refused"
+    typer.echo(f"usher: warning: {told}", err=True)
 
 
 def check_upstream(settings: Settings, name: str | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 from proxy.errors import ConfigError
-from proxy.keys.key import GatewayKey, Proof, read_id
+from proxy.keys.key import NO_LIMITS, GatewayKey, Proof, read_id
 from proxy.keys.keyfile import Keys, read_keys
 from proxy.observe.log import silent
 from proxy.observe.metrics import ReloadOutcome
@@ -23,7 +23,9 @@ class KeyRing:
     """The keys in force.
 
     Once there was a key the ring never opens again by itself: a file that is gone or broken
-    leaves the keys as they were. A running answer outlives its key; the next request does not.
+    leaves the keys as they were, and where there were none it is `shut`, since nobody can be told
+    from anybody. Keys whose limits cannot hold are known and let nobody in. A running answer
+    outlives its key; the next request does not.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class KeyRing:
         self._wall = wall
         self._log = log or silent()
         self._count = count or (lambda _: None)
+        self._shut = self._limitless = False
         self._stamp: tuple[int, int, int] | None = None
         self._keys: Keys = ()
         self._by_id: dict[str, tuple[Proof, GatewayKey]] = {}
@@ -47,7 +50,17 @@ class KeyRing:
     @property
     def open(self) -> bool:
         """Whether nobody needs a key, because none was ever made."""
-        return not self._keys
+        return not self._keys and not self._shut
+
+    @property
+    def shut(self) -> bool:
+        """Whether nobody can be let in: there is a key file now, and it cannot be read."""
+        return self._shut
+
+    @property
+    def unenforced(self) -> bool:
+        """Whether requests are refused because the file's keys cannot be enforced."""
+        return self._shut or self._limitless
 
     @property
     def path(self) -> Path:
@@ -62,12 +75,9 @@ class KeyRing:
     def load(self) -> None:
         """Read the file. Raises ConfigError for one that is broken or whose limits cannot hold."""
         stamp = self._read_stamp()
-        keys = read_keys(self._path)
-        if not keys and self._keys:
-            raise ConfigError(f"keys.file: {self._path} holds no keys any more")
+        keys = self._read()
         self._check(keys)
-        self._keys = keys
-        self._by_id = {proof.id: (proof, key) for key in keys for proof in _proofs(key)}
+        self._adopt(keys)
         self._stamp = stamp
 
     def find(self, secret: str) -> GatewayKey | None:
@@ -75,18 +85,32 @@ class KeyRing:
         proof, key = self._by_id.get(read_id(secret) or "", (_NOBODY, None))
         return key if proof.matches(secret, self._wall()) else None
 
+    def holds(self, key: GatewayKey) -> bool:
+        """Whether the key's limits can be kept by the processes that serve."""
+        return not self._limitless or key.limits == NO_LIMITS
+
     def refresh(self) -> bool:
-        """Read the file again if it changed; what is broken is reported and the old keys stay."""
+        """Read the file again if it changed; what is broken is reported and the old keys stay.
+
+        Limits that cannot hold are reported too, and the other keys of the file are in force.
+        """
         stamp = self._read_stamp()
         if stamp == self._stamp:
             return False
+        self._stamp = stamp
         try:
-            self.load()
+            keys = self._read()
         except ConfigError as error:
-            self._stamp = stamp
-            self._count("failed")
-            self._log.error("keys_not_reloaded", reason=error.message)
+            self._shut = not self._keys
+            self._fail("keys_not_reloaded", error)
             return False
+        try:
+            self._check(keys)
+        except ConfigError as error:
+            self._adopt(keys, limitless=True)
+            self._fail("limits_not_enforced", error)
+            return True
+        self._adopt(keys)
         self._count("ok")
         self._log.info("keys_reloaded", keys=len(self._keys))
         return True
@@ -96,6 +120,22 @@ class KeyRing:
         while True:
             await asyncio.sleep(seconds)
             await asyncio.to_thread(self.refresh)
+
+    def _read(self) -> Keys:
+        keys = read_keys(self._path)
+        if not keys and not self.open:
+            raise ConfigError(f"keys.file: {self._path} holds no keys any more")
+        return keys
+
+    def _adopt(self, keys: Keys, *, limitless: bool = False) -> None:
+        self._limitless = self._limitless or limitless  # before the keys: a request may ask now
+        self._by_id = {proof.id: (proof, key) for key in keys for proof in _proofs(key)}
+        self._keys = keys
+        self._limitless, self._shut = limitless, False
+
+    def _fail(self, event: str, error: ConfigError) -> None:
+        self._count("failed")
+        self._log.error(event, reason=error.message)
 
     def _read_stamp(self) -> tuple[int, int, int] | None:
         try:

@@ -19,7 +19,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 LARGEST = frozenset({
-    "usher_config_stale", "usher_judge_breaker_open", "usher_ledger_degraded",
+    "usher_config_stale", "usher_keys_unenforced", "usher_judge_breaker_open",
+    "usher_ledger_degraded",
 })  # fmt: skip
 """Gauges that are true when they are true anywhere."""
 LEAST = frozenset({"process_start_time_seconds", "process_max_fds", "usher_config_hash"})

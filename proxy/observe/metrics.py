@@ -167,6 +167,8 @@ class Upkeep:
         self.config_hash = Gauge("usher_config_hash", text, registry=registry)
         text = "1 while the configuration on disk is refused and an older one is in force."
         self.config_stale = Gauge("usher_config_stale", text, registry=registry)
+        text = "1 while requests are refused because keys in the file cannot be enforced."
+        self.keys_unenforced = Gauge("usher_keys_unenforced", text, registry=registry)
 
 
 class Requests:

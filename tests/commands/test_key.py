@@ -19,7 +19,7 @@ from proxy.wire import JSONObject
 def usher_key(*words: str) -> str:
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    return done.output
+    return done.stdout
 
 
 def as_data(*words: str) -> JSONObject:
@@ -136,3 +136,19 @@ def test_mistakes_are_one_line(words: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         usher_key(*words.split())
     assert written() == ()
+
+
+def test_limits_that_may_not_hold_are_warned_of(tmp_path: Path) -> None:
+    """On stderr, so that the secret on stdout stays alone; not where one store counts for all."""
+    runner = CliRunner()
+    two = tmp_path / "two.yaml"
+    two.write_text("server: {workers: 2}\n")
+    told = runner.invoke(app, ["new", "late", "--rpm", "1", "--config", str(two)])
+    assert told.exit_code == 0
+    assert "server.workers is 2 and there is no state.url" in told.stderr
+    told = runner.invoke(app, ["new", "perhaps", "--rpm", "1"])
+    assert "`usher serve --workers` above 1" in told.stderr
+    shared = tmp_path / "shared.yaml"
+    shared.write_text("server: {workers: 2}\nstate: {url: 'redis://127.0.0.1:1'}\n")
+    for words in (["a", "--rpm", "1", "--config", str(shared)], ["b", "--config", str(two)]):
+        assert runner.invoke(app, ["new", *words]).stderr == ""

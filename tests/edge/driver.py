@@ -54,6 +54,9 @@ class KeyBook:
     def open(self) -> bool:
         return False
 
+    def check(self) -> None:
+        pass
+
     def find(self, secret: str) -> Caller | None:
         return self._keys.get(secret)
 

@@ -114,19 +114,41 @@ def test_what_happens_is_told(path: Path) -> None:
 
 
 def test_keys_whose_limits_cannot_hold_are_refused(path: Path) -> None:
-    """With several workers a limited key is an error at the start, and ignored at a reload."""
+    """With several workers a limited key is an error at the start; at a reload it lets nobody in.
+
+    The rest of the file is in force, so that nobody who was revoked stays in for its sake.
+    """
 
     def check(keys: Keys) -> None:
         check_workers(2, keys)
 
-    new_key(path, plain, "alice")
+    secret = new_key(path, plain, "alice")
     ring = KeyRing(path, check=check)
     ring.load()
     new_key(path, lambda key: msgspec.structs.replace(key, limits=Limits(rpm=1)), "bob")
-    assert not ring.refresh()
-    assert [key.name for key in ring.keys] == ["alice"]
+    revoke_key(path, "alice")
+    assert ring.refresh()
+    alice, bob = ring.keys
+    assert (ring.open, ring.shut) == (False, False)
+    assert (ring.holds(alice), ring.holds(bob)) == (True, False)
+    assert ring.find(secret) is None
     with pytest.raises(ConfigError, match="limits of key bob would hold 2 times"):
         KeyRing(path, check=check).load()
+
+
+def test_an_open_ring_shuts_for_a_file_that_cannot_be_read(path: Path) -> None:
+    """There are keys, nobody knows which: not open any more, until a key is known."""
+    ring = KeyRing(path)
+    ring.load()
+    path.write_text("{")
+    assert not ring.refresh()
+    assert (ring.open, ring.shut, ring.unenforced) == (False, True, True)
+    path.unlink()
+    assert not ring.refresh()
+    assert ring.shut
+    new_key(path, plain, "alice")
+    assert ring.refresh()
+    assert (ring.open, ring.shut, ring.unenforced) == (False, False, False)
 
 
 @pytest.mark.anyio
