@@ -83,11 +83,12 @@ def show_learning(
     folder: Set,
     ranker: RankerName = "lexical",
     mute: Annotated[int, typer.Option(min=0, help="Tools that lose their name and text.")] = 0,
+    times: Annotated[int, typer.Option(min=1, help="Calls that each learned query ended in.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """What learning half of the queries from use does for the other half."""
     with open_ranker(ranker, vectors_file(os.environ)) as opened:
-        show(evaluate_learning(folder, ranker, opened, mute), as_json=as_json)
+        show(evaluate_learning(folder, ranker, opened, mute, times), as_json=as_json)
 
 
 @app.command("gate")

@@ -16,9 +16,12 @@ DEPTHS = (1, 5)
 TENANT = "eval"
 
 
-def evaluate_learning(folder: Path, name: str, ranker: Ranker, mute: int = 0) -> JSONObject:
+def evaluate_learning(
+    folder: Path, name: str, ranker: Ranker, mute: int = 0, times: int = 1
+) -> JSONObject:
     """Recall before and after; every second query is learned, as many as a tenant remembers.
 
+    Each ended in its tool so many `times`; those that were learned are asked again as well.
     `mute` takes away the name and text of so many tools, spread over the catalogue: their queries
     can only be answered by what was learned, and are reported apart from the others.
     """
@@ -30,7 +33,7 @@ def evaluate_learning(folder: Path, name: str, ranker: Ranker, mute: int = 0) ->
         for place, (own, tool) in enumerate(zip(catalogue.ids, catalogue.documents, strict=True))
     ]
     plain = ranker(documents).index
-    lessons = _teach(catalogue, documents, queries[::2])
+    lessons = _teach(catalogue, documents, queries[::2], times)
     learned = LearnedIndex(plain, lambda query: lessons.recall(TENANT, query))
     asked = queries[1::2]
     rows = {
@@ -38,6 +41,7 @@ def evaluate_learning(folder: Path, name: str, ranker: Ranker, mute: int = 0) ->
         "like a learned one": [query for query in asked if lessons.recall(TENANT, query.text)],
         "of silenced tools": [query for query in asked if _is_about(query, silent)],
         "of all others": [query for query in asked if not _is_about(query, silent)],
+        "learned ones again": queries[::2][:PER_TENANT],
     }
     return {
         "set": catalogue.name,
@@ -57,12 +61,15 @@ def evaluate_learning(folder: Path, name: str, ranker: Ranker, mute: int = 0) ->
 
 
 def _teach(
-    catalogue: Catalogue, documents: Sequence[Document], queries: Sequence[Labelled]
+    catalogue: Catalogue,
+    documents: Sequence[Document],
+    queries: Sequence[Labelled],
+    times: int,
 ) -> Lessons:
     """Lessons of queries that ended in the first of their tools."""
     lessons = Lessons()
     names = dict(zip(catalogue.ids, (tool.name for tool in documents), strict=True))
-    for query in queries[:PER_TENANT]:
+    for query in [*queries[:PER_TENANT]] * times:
         lessons.learn(TENANT, query.text, names[min(query.gold[0])])
     return lessons
 

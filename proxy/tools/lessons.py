@@ -4,6 +4,7 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 from itertools import chain
 
 from proxy.tools.document import Document
@@ -19,6 +20,8 @@ LEAST = 0.5
 """A question must share this much with a lesson, as the cosine of their sets of words."""
 MOST, DOUBT = 0.95, 0.25
 """The highest share of the best score that a lesson gives, and the doubt left by one call."""
+SURE = 0.85
+"""From this share on the question is the same and ended so twice at least: it earns a place."""
 ENTRY_BYTES, TERM_BYTES = 400, 160
 
 Recall = Callable[[str], Mapping[str, float]]
@@ -122,7 +125,8 @@ class LearnedIndex:
     """An index that raises the tools that questions like this one ended in.
 
     A lesson brings a tool close to the best score and never beyond it: siblings are asked for in
-    like words, so adding to their scores costs more right answers than it finds.
+    like words, so adding to their scores costs more right answers than it finds. How close is no
+    promise of a place where many scores are alike, so a sure lesson is given one, behind the best.
     """
 
     def __init__(self, index: Index, recall: Recall) -> None:
@@ -146,27 +150,39 @@ class LearnedIndex:
         learned = self._look_up(query)
         if not learned:
             return self._index.rank(query, limit)
-        return select(_lift(self._index.score(query), learned).values, limit, self.twins)
+        lifted = _lift(self._index.score(query), learned, self.twins)
+        return select(lifted.values, limit, self.twins)
 
     def score(self, query: str) -> Scores:
         """The score of every document."""
         scores, learned = self._index.score(query), self._look_up(query)
-        return _lift(scores, learned) if learned else scores
+        return _lift(scores, learned, self.twins) if learned else scores
 
     def _look_up(self, query: str) -> dict[int, float]:
         known, learned = self._positions, self._recall(query)
         return {known[name]: share for name, share in learned.items() if name in known}
 
 
-def _lift(scores: Scores, learned: Mapping[int, float]) -> Scores:
+def _lift(scores: Scores, learned: Mapping[int, float], twins: Collection[int]) -> Scores:
     values = list(scores.values)
     top = max(values)
     for position, share in learned.items():
         values[position] = max(values[position], share * (top if top > 0.0 else 1.0))
+    sure = sorted((at for at, share in learned.items() if share >= SURE), key=learned.__getitem__)
+    place = _find_second(values, {*sure, *twins}) if sure else 0.0
+    for position in sure:
+        place = math.nextafter(place, math.inf)
+        values[position] = max(values[position], place)
     closeness = scores.closeness
     if closeness is not None:
         closeness = max(closeness, *learned.values())
     return Scores(values, scores.coverage, closeness)
+
+
+def _find_second(values: Sequence[float], without: Collection[int]) -> float:
+    """The second highest score of the other tools; the highest where two have it."""
+    others = [value for at, value in enumerate(values) if at not in without]
+    return min(nlargest(2, others), default=0.0)
 
 
 def _strong_terms(query: str) -> frozenset[str]:

@@ -33,4 +33,17 @@ def test_nothing_silenced_is_nothing_apart(folder: Path) -> None:
     write_lines(folder / "queries.jsonl", QUERIES)
     with open_ranker("lexical", None) as ranker:
         figures = evaluate_learning(folder, "lexical", ranker)
-    assert [row["queries"] for row in figures["rows"]] == ["all", "like a learned one"]
+    assert [row["queries"] for row in figures["rows"]] == [
+        "all",
+        "like a learned one",
+        "learned ones again",
+    ]
+
+
+def test_what_was_learned_several_times_is_asked_again(folder: Path) -> None:
+    """Then even a tool without a name or text is found by the same question."""
+    write_lines(folder / "queries.jsonl", QUERIES)
+    with open_ranker("lexical", None) as ranker:
+        figures = evaluate_learning(folder, "lexical", ranker, mute=1, times=3)
+    (row,) = [row for row in figures["rows"] if row["queries"] == "learned ones again"]
+    assert (row["count"], row["before"]["recall@5"], row["learned"]["recall@5"]) == (2, 0.5, 1.0)

@@ -49,6 +49,58 @@ def test_a_spelled_out_name_stays_first() -> None:
     assert _names(_learned(lessons), "finance_report")[0] == "finance_report"
 
 
+ALIKE = tuple(
+    Document(f"{kind}_show", kind, f"Shows the report of a {kind}.", None)
+    for kind in ("disk", "lake", "node", "pool", "ring", "vault")
+)
+
+
+def _place(lessons: Lessons, query: str, tool: str) -> int | None:
+    """Where a tool stands among others whose scores are nearly the same."""
+    names = _names(_learned(lessons, build_lexical((*ALIKE, DOCUMENTS[1]))), query)
+    return names.index(tool) if tool in names else None
+
+
+def test_a_question_that_ended_so_again_and_again_is_answered_so() -> None:
+    """Among scores that are alike, close to the best is no place; a sure lesson has one."""
+    lessons, asked = Lessons(), "report wibble wobble"
+    places = [_place(lessons, asked, "run_query")]
+    for _ in range(3):
+        lessons.learn("a", asked, "run_query")
+        places.append(_place(lessons, asked, "run_query"))
+    assert places[:2] == [None, None]
+    assert all(place is not None and place <= 1 for place in places[2:])
+    assert _place(lessons, "report of the wibble wobble", "run_query") in {0, 1}
+    assert _place(lessons, "report wibble", "run_query") is None
+
+
+def test_a_wrong_habit_takes_no_first_place() -> None:
+    """However often: the best match by words stays first, and only one place is lost."""
+    lessons, asked = Lessons(), "report of the vault"
+    for _ in range(9):
+        lessons.learn("a", asked, "run_query")
+    index = _learned(lessons, build_lexical((*ALIKE, DOCUMENTS[1])))
+    plain = _names(build_lexical((*ALIKE, DOCUMENTS[1])), asked)
+    assert _names(index, asked) == [plain[0], "run_query", *plain[1:4]]
+
+
+def test_two_habits_of_one_question_stand_side_by_side() -> None:
+    """The firmer one first."""
+    lessons, asked = Lessons(), "report wibble wobble"
+    for tool in ("run_query", "vault_show", "vault_show", "run_query", "run_query"):
+        lessons.learn("a", asked, tool)
+    index = _learned(lessons, build_lexical((*ALIKE, DOCUMENTS[1])))
+    assert {"run_query", "vault_show"} <= set(_names(index, asked)[:3])
+
+
+def test_a_sure_lesson_of_the_only_tool() -> None:
+    """There is nobody to stand behind."""
+    lessons = Lessons()
+    for _ in range(3):
+        lessons.learn("a", "wibble", "run_query")
+    assert _names(_learned(lessons, build_lexical(DOCUMENTS[1:2])), "wibble") == ["run_query"]
+
+
 def test_tenants_learn_apart() -> None:
     """What one tenant's model asked reaches no other's ranking."""
     lessons = Lessons()
