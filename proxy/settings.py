@@ -38,6 +38,9 @@ class Server(Section):
     insecure: bool = Field(
         False, description="Allow an address other than loopback without any key configured."
     )
+    metrics_key: bool = Field(
+        False, description="Show /metrics to admin keys of tenant * only, not to everybody."
+    )
 
 
 class Upstream(Section):

@@ -59,10 +59,20 @@ def run(
 async def ask(
     url: str, options: Options, query: UsageQuery
 ) -> tuple[list[JSONObject], list[JSONObject]]:
-    """Totals of calls and of turns; a ledger that was never written is not created by asking."""
+    """Totals of calls and of turns; a ledger that was never written is not created by asking.
+
+    A file is only read, so that a read-only one can be asked too; one of an older Usher is brought
+    up to date first.
+    """
     file = sqlite_path(url)
     if file is not None and not file.exists():
         return [], []
+    if file is not None:
+        from proxy.ledger.readonly import open_books  # noqa: PLC0415 - SQLAlchemy: 0.3 s
+
+        with open_books(file) as books:
+            if books is not None:
+                return await books.usage(query), await books.savings(query)
     ledger = SqlLedger(url, options)
     await ledger.start()
     try:

@@ -94,6 +94,19 @@ def admin_routes(edge: Edge, ledger: Ledger) -> list[BaseRoute]:
     return [*answers, *console_routes()]
 
 
+def metrics_route(edge: Edge) -> BaseRoute:
+    """`GET /metrics` for who may read everybody's books (`server.metrics_key`)."""
+
+    async def answer(asked: Asked) -> Reply:
+        check_admin(asked)
+        if asked.caller.admin and asked.caller.tenant != ALL_TENANTS:
+            raise Forbidden("Metrics count all tenants: this needs an admin key of tenant *.")
+        body, content_type = edge.metrics.render()
+        return Reply(200, [(b"content-type", content_type.encode())], body)
+
+    return Route("/metrics", Endpoint(edge, answer), methods=["GET"])
+
+
 def guard(answer: Answer) -> Callable[[Asked], Awaitable[Reply]]:
     """Let only admins ask, and write what they are told as JSON."""
 
@@ -144,7 +157,11 @@ def read_since(text: str | None, now: float) -> float | None:
     span = _SPAN.fullmatch(text)
     if span is not None:
         return now - int(span[1]) * _SECONDS[span[2]]
-    return read_number("since", text)
+    try:
+        return read_number("since", text)
+    except BadRequest:
+        words = "since: write a span such as 30m, 12h, 7d or 2w, or seconds since 1970."
+        raise BadRequest(words, param="since") from None
 
 
 def read_number(name: str, text: str) -> float:

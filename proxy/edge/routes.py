@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
+from proxy.edge.admin import metrics_route
 from proxy.edge.asked import Asked
 from proxy.edge.cors import cors_middleware
 from proxy.edge.endpoint import Endpoint
@@ -44,7 +45,8 @@ def build_routes(
         return await chat(_chat_request(asked))
 
     # Every route costs a regular expression, so the API's come before the rest.
-    own = [*health_routes(edge.gate, edge.metrics), *extras.routes]
+    keyed = (metrics_route(edge),) if edge.settings.metrics_key else ()
+    own = [*keyed, *health_routes(edge.gate, edge.metrics), *extras.routes]
 
     async def refuse(request: Request, error: Exception) -> Response:
         response = await _refuse_http(request, error)

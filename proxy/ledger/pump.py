@@ -73,7 +73,7 @@ class Pump:
                 await self._wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
-                self._status.recovered()
+                self._recover()
                 return backend
 
     async def _write_until_closed(self, backend: Backend) -> None:
@@ -131,7 +131,7 @@ class Pump:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 self._status.written += len(calls) + len(turns)
-                self._status.recovered()
+                self._recover()
                 return
 
     async def _prune(self, backend: Backend) -> None:
@@ -167,6 +167,10 @@ class Pump:
         reason = str(error)
         if self._status.failed(reason):
             _log.warning("ledger_degraded", reason=reason)
+
+    def _recover(self) -> None:
+        if self._status.recovered():
+            _log.info("ledger_recovered", written=self._status.written)
 
     def _out_of_time(self) -> bool:
         return self._status.closing and time.monotonic() >= self._status.deadline

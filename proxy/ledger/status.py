@@ -37,6 +37,8 @@ class Status:
         self.degraded = reason
         return news
 
-    def recovered(self) -> None:
-        """Lines are being written again."""
+    def recovered(self) -> bool:
+        """Lines are being written again; true when it is news."""
+        news = self.degraded is not None
         self.degraded = None
+        return news

@@ -24,6 +24,8 @@ from proxy.wire import JSONObject
 
 T = TypeVar("T")
 
+_SETTLE_SECONDS = 0.5
+
 _log = structlog.get_logger(__name__)
 
 
@@ -35,8 +37,11 @@ class _Opened:
     backend: Backend
     settle: Callable[[], Awaitable[None]]
 
-    async def ask(self, question: Callable[[Books], Coroutine[Any, Any, T]]) -> T:
-        await self.settle()
+    async def ask(self, question: Callable[[Books], Coroutine[Any, Any, T]], patience: float) -> T:
+        """The answer, after `patience` seconds without the lines that could not be written."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self.settle()
         return await question(await self.backend.books())
 
 
@@ -114,16 +119,27 @@ class SqlLedger:
         return await self._ask(lambda books: books.spent(since))
 
     async def _ask(self, question: Callable[[Books], Coroutine[Any, Any, T]]) -> T:
-        """Ask on the writer's loop, where the database lives, with all lines so far written."""
+        """Ask on the writer's loop, where the database lives, with all lines so far written.
+
+        A database that takes no lines now, as on a full disk, answers from those that it has.
+        """
         self._wake()
         try:
             async with asyncio.timeout(self._options.answer_seconds):
                 opened = await asyncio.shield(asyncio.wrap_future(self._opened))
-                answer = asyncio.run_coroutine_threadsafe(opened.ask(question), opened.loop)
+                asking = opened.ask(question, self._patience())
+                answer = asyncio.run_coroutine_threadsafe(asking, opened.loop)
                 return await asyncio.wrap_future(answer)
         except TimeoutError:
             reason = self._status.degraded or "it takes too long"
             raise Unavailable(f"The ledger does not answer: {reason}", retry_after=5) from None
+        except Failure as error:
+            raise Unavailable(f"The ledger does not answer: {error}", retry_after=5) from None
+
+    def _patience(self) -> float:
+        """Seconds for writing what waits: little where writing is known to fail."""
+        half = self._options.answer_seconds / 2
+        return half if self._status.degraded is None else min(half, _SETTLE_SECONDS)
 
     def _wake(self) -> None:
         if self._thread is None:

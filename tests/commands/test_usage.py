@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 import time
 from pathlib import Path
 
@@ -67,6 +68,31 @@ def test_a_span_leaves_older_calls_out(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "no calls recorded yet\n"
     assert cli.run(["usage", "--since", "3h"]) == 0
     assert "main" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("recorded")
+def test_asking_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor does it wait for somebody who writes: the same books can be read by anybody."""
+    path = tmp_path / "usher-data" / "usher.db"
+    before = path.stat().st_mtime_ns
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert cli.run(["usage", "--by", "context"]) == 0
+    assert "main" in capsys.readouterr().out
+    holder.close()
+    assert path.stat().st_mtime_ns == before
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_old_file_is_upgraded_to_be_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file without a schema gets one, and has nothing to tell."""
+    path = tmp_path / "usher-data" / "usher.db"
+    path.unlink()
+    path.touch()
+    assert cli.run(["usage"]) == 0
+    assert capsys.readouterr().out == "no calls recorded yet\n"
 
 
 def test_asking_creates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

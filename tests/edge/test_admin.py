@@ -143,3 +143,27 @@ def test_spans() -> None:
     assert read_since("12.5", 0) == 12.5
     with pytest.raises(BadRequest):
         read_since("inf", 0)
+
+
+async def test_a_wrong_span_hears_of_spans() -> None:
+    """Most people mean one, not seconds since 1970."""
+    error = orjson.loads((await get("/usher/usage?since=xx")).body)["error"]
+    assert "7d" in error["message"]
+    assert error["param"] == "since"
+
+
+async def test_metrics_can_be_for_admins_of_all() -> None:
+    """They count every tenant's models and costs; by default they are as open as the probes."""
+    keyed = Rig(keys=KEYS, overrides={"server": {"metrics_key": True}}).app
+    statuses = [(await get("/metrics", key, keyed)).status for key in ("root", "boss", "user", "x")]
+    assert statuses == [200, 403, 403, 401]
+    assert b"usher_requests_total" in (await get("/metrics", "root", keyed)).body
+    assert (await ask(Rig(keys=KEYS).app, "GET", "/metrics")).status == 200
+    assert (await ask(keyed, "GET", "/livez")).status == 200
+
+
+@pytest.mark.parametrize(("host", "status"), [("localhost:8787", 200), ("gateway.test", 403)])
+async def test_metrics_without_keys_stay_on_this_machine(host: str, status: int) -> None:
+    """Where they are not for everybody and nobody has a key."""
+    rig = Rig(overrides={"server": {"metrics_key": True}})
+    assert (await get("/metrics", "none", rig.app, host)).status == status

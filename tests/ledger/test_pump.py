@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from proxy.ledger.backend import Backend
 from proxy.ledger.location import ledger_url
@@ -75,6 +76,21 @@ async def test_a_place_that_becomes_usable(tmp_path: Path) -> None:
         await rig.backend
         rig.close(5)
     assert (rig.status.written, rig.status.degraded) == (1, None)
+
+
+async def test_a_recovery_is_told_once(tmp_path: Path) -> None:
+    """As the failure was: an operator who was alarmed hears that it is over."""
+    rig = Rig(ledger_url(None, tmp_path))
+    with capture_logs() as lines:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(rig.pump.run(rig.backend.set_result))
+            await rig.backend
+            rig.status.failed("disk is full")
+            for _ in range(2):
+                rig.queue.add_call(row())
+                await rig.pump.settle()
+            rig.close(5)
+    assert [line["event"] for line in lines] == ["ledger_recovered"]
 
 
 async def test_a_line_that_no_database_takes(url: str) -> None:

@@ -10,7 +10,8 @@ def test_the_same_failure_is_news_once() -> None:
     assert status.failed("disk is full")
     assert not status.failed("disk is full")
     assert status.failed("locked")
-    status.recovered()
+    assert status.recovered()
+    assert not status.recovered()
     assert status.degraded is None
     assert status.failed("locked")
     assert status.failures == 4

@@ -128,6 +128,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
     """Rows wait for room, the newest are dropped and counted; with room again all is written."""
     options = Options(flush_seconds=0.01, queue_rows=500)
     ledger = SqlLedger(ledger_url(None, tmp_path), options)
+    ledger.record(row())
     await ledger.usage(UsageQuery())
     with no_file_grows_beyond(200_000):
         for _ in range(50):
@@ -138,10 +139,15 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         health = ledger.health
         assert "disk" in str(health.degraded)
         assert health.dropped > 0
-        assert health.written + health.pending + health.dropped == 1000
+        assert health.written + health.pending + health.dropped == 1001
+        began = time.perf_counter()
+        (known,) = await ledger.usage(UsageQuery(()))
+        assert time.perf_counter() - began < 5
+        assert known["calls"] == ledger.health.written
+        assert ledger.health.degraded is not None
     await ledger.aclose()
     after = ledger.health
-    assert (after.degraded, after.written) == (None, 1000 - health.dropped)
+    assert (after.degraded, after.written) == (None, 1001 - health.dropped)
 
 
 async def test_a_database_that_cannot_work(tmp_path: Path) -> None:
