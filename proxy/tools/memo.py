@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 from proxy.tools.predict import Predicted
 
-MOST = 32_768
+MOST = 16_384
 """Remembered predictions of a process, of about a kilobyte: a conversation asks for each of its
 old turns again, and one of 2,000 messages has a thousand of them."""
 
