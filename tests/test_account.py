@@ -103,7 +103,7 @@ def test_a_turn_is_closed_once() -> None:
 def test_predictions_are_judged_by_what_was_called() -> None:
     """Called guesses are hits, others unused; a searched tool that was called is a miss."""
     plan = RequestPlan(None, 9, 1, 6, ("a", "b", "old"), ("a", "b"), ("earlier",), saved=10)
-    account, ledger, metrics = _account(replace(plan, foreseeable=tuple("abcd") + ("old",)))
+    account, ledger, metrics = _account(replace(plan, foreseeable=(*tuple("abcd"), "old")))
     account.discover(["c", "d"])
     calls = tuple(Call(i, str(i), name, "{}", {}) for i, name in enumerate(("a", "c", "old")))
     account.close("ok", Spoken("", calls))
@@ -120,9 +120,7 @@ def test_predictions_are_judged_by_what_was_called() -> None:
 @pytest.mark.parametrize(
     ("foreseeable", "missed"), [(("listed", "found", "earlier", "used"), 2), ((), 0)]
 )
-def test_a_call_that_nothing_foresaw_is_a_miss(
-    foreseeable: tuple[str, ...], missed: int
-) -> None:
+def test_a_call_that_nothing_foresaw_is_a_miss(foreseeable: tuple[str, ...], missed: int) -> None:
     """From a search or straight from the listing alike; but not where nothing was predicted.
 
     What was loaded when the turn began, by a search or a call of an earlier turn, is none.

@@ -24,7 +24,7 @@ def _copy(name: str, old: str) -> None:
         sa.Column(known.name, known.type, nullable=known.nullable) for known in found.columns
     ]
     op.create_table(name, *columns)
-    op.execute(f"INSERT INTO {name} SELECT * FROM {old} ORDER BY writer, line")  # noqa: S608 - ours
+    op.execute(f"INSERT INTO {name} SELECT * FROM {old} ORDER BY writer, line")  # noqa: S608 - own names
     op.drop_table(old)
     op.create_index(f"{name}_request", name, ["request_id"])
     op.create_index(f"{name}_started", name, ["started_at"])
