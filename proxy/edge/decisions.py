@@ -19,6 +19,7 @@ from proxy.judge.deadline import Deadline
 from proxy.judge.job import Purpose
 from proxy.judge.serve import Decision, Invalid, Served, merge_models
 from proxy.judge.verdict import Verdict
+from proxy.keys.limiter import check_model
 from proxy.plan.exchange import Reply
 from proxy.wire import Headers
 
@@ -59,12 +60,16 @@ class Decider:
         self._seconds = seconds
 
     async def answer(self, asked: Asked) -> Reply:
-        """Read, judge, write."""
+        """Read, judge, write. A key's models and upstream hold here as they do for chat."""
         try:
             decision = self._dialect.read(asked.body)
         except Invalid as invalid:
             return _reply(self._dialect.write_flaws(invalid, asked.request_id))
-        judge = self._judges.for_model(decision.model, _own_credential(asked))
+        grant = asked.caller.grant
+        if grant is not None:
+            check_model(grant, decision.model)
+        bound = grant.upstream if grant is not None else None
+        judge = self._judges.for_model(decision.model, _own_credential(asked), bound)
         purpose = Purpose(
             "served",
             request_id=asked.request_id,

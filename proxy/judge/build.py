@@ -78,10 +78,15 @@ class Judges:
         self.default = self._judge(list(self._chain(own)))
         remote = [member for member in self.default.chain if not member.backend.local]
         self.served = Judge(remote, self._desk) if remote else self.default
-        self._named: OrderedDict[tuple[str, str | None], Judge] = OrderedDict()
+        self._named: OrderedDict[tuple[str, str | None, str | None], Judge] = OrderedDict()
 
-    def for_model(self, name: str, authorization: str | None = None) -> Judge:
+    def for_model(
+        self, name: str, authorization: str | None = None, bound: str | None = None
+    ) -> Judge:
         """The judge that answers for a model name; `authorization` is for a keyless upstream.
+
+        Chat models are asked at the upstream `bound`, if a key is bound to one. Raises Forbidden
+        when that one is not configured.
 
         A decision model's name means the configured judge, any other name that chat model. What
         is built in only answers where nothing else is configured: a client must not take our
@@ -92,10 +97,10 @@ class Judges:
                 return self.served
         if name.startswith(DECISION_NAMES):
             return self.served
-        key = (name, authorization)
+        key = (name, authorization, bound)
         judge = self._named.get(key)
         if judge is None:
-            backend = self._upstream_chat(name, authorization)
+            backend = self._upstream_chat(name, authorization, bound)
             forgiving = replace(self._patience, forgiving=True)
             judge = Judge([Member(backend, Breaker(forgiving))], self._desk)
             self._named[key] = judge
@@ -172,9 +177,11 @@ class Judges:
         url = chat.base_url.rstrip("/") + "/chat/completions"
         yield self._chat("chat", chat.model, url, key, "openai")
 
-    def _upstream_chat(self, model: str, authorization: str | None) -> Backend:
+    def _upstream_chat(
+        self, model: str, authorization: str | None, bound: str | None = None
+    ) -> Backend:
         """A chat model of the gateway's own upstreams."""
-        target = self._targets.choose(model)
+        target = self._targets.choose(model) if bound is None else self._targets.named(bound)
         key = target.api_key
         if key is None and authorization is not None:
             key = authorization.removeprefix("Bearer ")

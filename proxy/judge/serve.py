@@ -113,15 +113,16 @@ def retry_headers(seconds: float | None) -> Headers:
 
 
 def fact_headers(verdict: Verdict, request_id: str) -> Headers:
-    """Where the numbers come from and what they cost; an unknown cost is left out."""
+    """Where the numbers come from and what they cost; what is unknown is left out."""
     kinds = sorted({verdict.calibration(name) for name in verdict.answers})
-    spent = f"tokens={verdict.tokens.prompt or 0}"
-    if verdict.cost_nano_usd is not None:
-        spent += f";cost={verdict.cost_nano_usd / 1e9:.9f}"
+    tokens, cost = verdict.tokens.prompt, verdict.cost_nano_usd
+    spent = [] if tokens is None else [f"tokens={tokens}"]
+    if cost is not None:
+        spent.append(f"cost={cost / 1e9:.9f}")
     return [
         (b"x-typesafe-request-id", request_id.encode()),
         (b"x-usher-calibration", ",".join(kinds).encode() or b"none"),
-        (b"x-usher-classification", spent.encode()),
+        *([(b"x-usher-classification", ";".join(spent).encode())] if spent else []),
     ]
 
 

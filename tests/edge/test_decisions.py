@@ -9,6 +9,7 @@ from proxy.edge.decisions import decision_routes
 from proxy.edge.routes import Extras, build_routes
 from proxy.judge.books import NoPrices
 from proxy.judge.build import Around, Judges
+from proxy.keys.key import GatewayKey, Proof
 from proxy.observe.log import silent
 from proxy.plan.identity import Caller
 from proxy.settings import Settings
@@ -42,12 +43,15 @@ class Provider:
         classification: Any = JEV,
         keys: KeyBook | None = None,
         seconds: float = 1.0,
+        **more: Any,
     ) -> None:
         self.rig = Rig(
             transport=transport, keys=keys, overrides={"server": {"max_body_bytes": 9_000}}
         )
         upstream = {"base_url": "http://up.test/v1"}
-        settings = Settings.model_validate({"classification": classification, "upstream": upstream})
+        settings = Settings.model_validate(
+            {"classification": classification, "upstream": upstream, **more}
+        )
         around = Around({"openai": transport}, NoPrices(), self.rig.ledger.record, silent())
         judges = Judges(settings, around)
         routes = decision_routes(self.rig.edge, judges, self.rig.forward, seconds)
@@ -97,6 +101,47 @@ async def test_a_gateway_key_never_goes_upstream() -> None:
     assert answered.status == 200
     assert all(b"secret" not in value for _, value in transport.sent[0].headers)
     assert provider.rig.ledger.rows[0].key == "alice"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/v1/systemone", SYSTEM_ONE), ("/v1/decisions", DECISIONS)]
+)
+async def test_a_keys_models_hold(path: str, body: dict[str, Any]) -> None:
+    """A model that the key may not use is a 403 and goes nowhere, in either dialect."""
+    transport = FakeTransport(answer=ChatModel())
+    provider = Provider(transport, {}, _book(models=("gpt-4.1*",)))
+    secret = ("authorization", "Bearer secret")
+    refused = await provider.post(path, {**body, "model": "o3"}, secret)
+    assert (refused.status, transport.sent) == (403, [])
+    assert b"may not use the model o3" in refused.body
+    allowed = await provider.post(path, {**body, "model": "gpt-4.1-mini"}, secret)
+    assert allowed.status == 200
+
+
+async def test_a_keys_upstream_holds() -> None:
+    """Its judgments go where its chats go, with that upstream's own credentials."""
+    transport = FakeTransport(answer=ChatModel())
+    keys = _book(upstream="other")
+    other = {"name": "other", "base_url": "http://other.test/v1", "api_key": "second"}
+    provider = Provider(transport, {}, keys, providers=[{**other, "models": ["x"]}])
+    answered = await provider.post("/v1/decisions", DECISIONS, ("authorization", "Bearer secret"))
+    assert answered.status == 200
+    assert transport.sent[0].url.startswith("http://other.test/")
+    assert (b"authorization", b"Bearer second") in transport.sent[0].headers
+
+
+async def test_a_key_whose_upstream_is_gone_is_refused() -> None:
+    """It is not sent to another one."""
+    transport = FakeTransport(answer=ChatModel())
+    provider = Provider(transport, {}, _book(upstream="gone"))
+    answered = await provider.post("/v1/decisions", DECISIONS, ("authorization", "Bearer secret"))
+    assert (answered.status, transport.sent) == (403, [])
+
+
+def _book(**rules: Any) -> KeyBook:
+    """One key, `secret`, with those rules."""
+    grant = GatewayKey("alice", Proof("id", "digest"), 0.0, **rules)
+    return KeyBook({"secret": Caller(tenant="t", key="alice", grant=grant)})
 
 
 @pytest.mark.parametrize("path", ["/v1/systemone", "/v1/decisions"])
