@@ -140,7 +140,13 @@ class Current:
         self._serve(serving)
 
     async def reload(self, settings: Settings) -> None:
-        """Build everything beside the event loop, then swap. UsherError changes nothing."""
+        """Build everything beside the event loop, then swap. UsherError changes nothing.
+
+        A start without an upstream is a trial, which the stand-in answers; people who talk to a
+        model must not be answered by it from one moment to the next, as when a file is emptied.
+        """
+        if Targets(settings).is_trial and not Targets(self._serving.settings).is_trial:
+            raise ConfigError("no upstream is configured any more; restart to serve the stand-in")
         new = await asyncio.to_thread(assemble, self._lasting, settings, self._serving)
         self._lasting.prices.adopt(settings.prices, find_standins(settings))
         self._app.adopt(new.app)

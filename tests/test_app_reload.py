@@ -101,3 +101,12 @@ async def test_prepared_catalogues_outlive_what_does_not_concern_them(tmp_path: 
     assert (await ask(gateway.app, "POST", "/usher/tools/search", again, headers)).status == 200
     await gateway.reload(_settings(deferral={"min_tools": 2}))
     assert (await ask(gateway.app, "POST", "/usher/tools/search", again, headers)).status == 404
+
+
+async def test_a_file_that_lost_its_upstream_does_not_bring_in_the_stand_in(tmp_path: Path) -> None:
+    """An emptied file is no wish to be answered by a toy: the model goes on answering."""
+    gateway, transport = _gateway(tmp_path)
+    with pytest.raises(ConfigError, match="no upstream is configured any more"):
+        await gateway.reload(Settings())
+    assert "tool_search" in await _tools(gateway, transport)
+    assert transport.sent[-1].url.startswith("http://up.test/")

@@ -291,7 +291,7 @@ def read_choices(body: JSONObject) -> JSONObject:
     days = body.get("retention_days")
     if isinstance(days, bool) or not isinstance(days, int | float | None) or (days or 1) <= 0:
         raise BadRequest("retention_days: a number of days, or null.", param="retention_days")
-    if body.get("confirm") not in {None, "suspicious", "all"}:
+    if body.get("confirm") not in (None, "suspicious", "all"):
         raise BadRequest("confirm: suspicious, all or null.", param="confirm")
     known = ("enabled", "writable", "retention_days", "confirm")
     return {name: body[name] for name in known if name in body}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from proxy.judge.fused import Said
 from proxy.wire import JSON, JSONObject
 
-TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+TEXT_PARTS = ("text", "input_text", "output_text")
+"""Of what a client sent nothing is sure to have a hash, so that this is no set."""
 TOOL_RESULT = "[tool result]"
 
 
@@ -52,9 +53,9 @@ def read_text(content: JSON) -> str:
 
 def _said(message: JSONObject) -> Said | None:
     role = message.get("role")
-    if role in {"tool", "function"}:
+    if role in ("tool", "function"):
         return Said("tool", TOOL_RESULT)
-    if role not in {"user", "assistant"}:
+    if role not in ("user", "assistant"):
         return None
     text = read_text(message.get("content")) or _calls(message.get("tool_calls"))
     return Said(role, text) if text else None

@@ -42,8 +42,10 @@ def read_each(
 
 
 def text_or_none(value: JSON) -> str | None:
-    """A string as it is, anything else as unknown."""
-    return value if isinstance(value, str) else None
+    """A string as it is, anything else as unknown, half a surrogate pair too: JSON has none."""
+    if not isinstance(value, str) or any("\ud800" <= char <= "\udfff" for char in value):
+        return None
+    return value
 
 
 def merge(readings: Sequence[Reading]) -> Reading:

@@ -33,7 +33,7 @@ from proxy.judge.systemone import one_hot, split_level
 from proxy.judge.verdict import Verdict
 from proxy.wire import JSON, JSONObject
 
-TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
+TEXT_PARTS = ("input_text", "output_text", "text")
 
 
 def read_request(body: bytes) -> Decision:
@@ -174,11 +174,11 @@ def _read_item(item: JSON, called: set[JSON], place: Place) -> JSONObject:
     if not isinstance(item, dict):
         raise Invalid(Flaw(place, "An item must be an object.", "type"))
     kind, call_id = item.get("type", "message"), item.get("call_id")
-    if kind in {"function_call", "custom_tool_call"} and isinstance(call_id, str):
+    if kind in ("function_call", "custom_tool_call") and isinstance(call_id, str):
         called.add(call_id)
         said = item.get("arguments", item.get("input"))
         return {"tool_call": item.get("name"), "arguments": said}
-    if kind in {"function_call_output", "custom_tool_call_output"} and isinstance(call_id, str):
+    if kind in ("function_call_output", "custom_tool_call_output") and isinstance(call_id, str):
         if call_id not in called:
             raise Invalid(Flaw((*place, "call_id"), "No call has this id.", "call_id"))
         return {"tool_result": _read_parts(item.get("output"), (*place, "output"))}

@@ -143,9 +143,13 @@ def _probability(value: JSON) -> float:
 def _number(value: JSON) -> float:
     if type(value) is not float and type(value) is not int:  # a bool is no number
         raise BadAnswer("a number is missing")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number):
         raise BadAnswer("a number is not finite")
-    return float(value)
+    return number
 
 
 def _score_slack(levels: int, half_unit: float) -> float:

@@ -75,4 +75,4 @@ def merge_system(messages: list[JSONObject]) -> list[JSONObject]:
 def _thinks(body: JSONObject) -> bool:
     """Anthropic refuses a temperature beside thinking."""
     thinking = body.get("thinking")
-    return isinstance(thinking, dict) and thinking.get("type") in {"enabled", "adaptive"}
+    return isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive")

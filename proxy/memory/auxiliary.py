@@ -29,7 +29,7 @@ def is_auxiliary(body: JSONObject, messages: Sequence[JSONObject]) -> bool:
     metadata = body.get("metadata")
     if isinstance(metadata, dict) and metadata.get("task"):
         return True
-    said = [message for message in messages if message.get("role") in {"user", "assistant"}]
+    said = [message for message in messages if message.get("role") in ("user", "assistant")]
     if len(said) != 1:
         return False
     text = "\n".join(read_text(message.get("content"))[:_LOOKED_AT] for message in messages)

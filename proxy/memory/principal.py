@@ -99,10 +99,18 @@ def _named_users(claim: Claim, settings: Memory) -> Iterator[str]:
     for wanted in settings.user_headers:
         for name, value in claim.headers:
             if name.lower().decode("latin-1") == wanted and value.strip():
-                yield value.strip().decode("utf-8", "replace")
+                yield _decode(value.strip())
     bound = claim.caller.user or claim.named
     if not bound and _trusts_body(claim.caller, settings):
         yield from _body_user(claim.body or {})
+
+
+def _decode(name: bytes) -> str:
+    """A name in UTF-8, else in Latin-1: no two names become one because neither can be read."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return name.decode("latin-1")
 
 
 def _trusts_body(caller: Caller, settings: Memory) -> bool:

@@ -86,6 +86,7 @@ def _usual(deferral: Mode, prediction: Mode) -> Policy:
 
 def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, str]:
     asked: dict[str, str] = {}
+    named: dict[str, str] = {}
     for key, value in (wishes or {}).items():
         if isinstance(value, bool):
             asked[key] = "true" if value else "false"
@@ -95,8 +96,12 @@ def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, st
             asked[key] = str(value)
     for name, raw in headers:
         if name.startswith(_BEGINNINGS) and name[:8].lower() == _PREFIX and name.lower() != _KEY:
-            asked[name[8:].decode("latin-1").lower()] = raw.decode("latin-1").strip()
-    return asked
+            option, value = name[8:].decode("latin-1").lower(), raw.decode("latin-1").strip(" \t")
+            if named.setdefault(option, value) != value:
+                raise BadRequest(
+                    f"x-usher-{option} is there twice and says two things", param=option
+                )
+    return asked | named if named else asked
 
 
 def _check_wish(name: str, value: str) -> None:

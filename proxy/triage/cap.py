@@ -71,5 +71,5 @@ def cut_result(raw: bytes, most: int, number: int, recall: str | None) -> bytes 
 
 def _is_text(content: JSON) -> bool:
     return isinstance(content, list) and all(
-        isinstance(part, dict) and part.get("type") in {"text", None} for part in content
+        isinstance(part, dict) and part.get("type") in ("text", None) for part in content
     )

@@ -65,6 +65,11 @@ class Targets:
         """What a key can be bound to."""
         return [self.default.provider, *(target.provider for _, target in self._routes)]
 
+    @property
+    def is_trial(self) -> bool:
+        """Whether the offline stand-in answers what no provider is for."""
+        return self.default.kind == "standin"
+
     def named(self, provider: str) -> Target:
         """The upstream of that name. Raises Forbidden when there is none: a key is bound to it."""
         targets = (self.default, *(target for _, target in self._routes))

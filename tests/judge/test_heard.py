@@ -86,3 +86,12 @@ def test_odd_messages_before_it_are_left_out() -> None:
     )
     assert heard is not None
     assert heard.conversation == []
+
+
+@pytest.mark.parametrize("odd", [[], {}, 1, None, True])
+def test_what_is_no_message_is_passed_over(odd: Any) -> None:
+    """Whatever stands where a role or a type should be; the answer must not hang on it."""
+    part = {"type": odd, "text": "odd"}
+    heard = listen([{"role": odd, "content": "x"}, user([part, {"type": "text", "text": "hi"}])])
+    assert heard is not None
+    assert heard.latest == "hi"

@@ -28,6 +28,12 @@ def test_one_bad_answer_costs_one_answer() -> None:
     assert problems == {"bad": "a number is missing"}
 
 
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    """It could not be written down again."""
+    assert text_or_none("jev \U0001f600") == "jev \U0001f600"
+    assert text_or_none("jev \ud83d") is None
+
+
 def test_merging_sums_known_tokens_and_forgets_solved_problems() -> None:
     """A question that a second request answered is no problem any more."""
     first = Reading({"a": ONE}, {"b": "why"}, "m", Tokens(prompt=10))

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.memory.auxiliary import is_auxiliary
-from proxy.wire import JSONObject
+from proxy.wire import JSON, JSONObject
 
 OWN = (
     "### Task:\nGenerate a concise, 3-5 word title with an emoji.\n### Chat History:\nUSER: hi",
@@ -39,3 +39,9 @@ def test_a_task_in_the_metadata() -> None:
     assert is_auxiliary({"metadata": {"task": "title_generation"}}, said)
     assert not is_auxiliary({"metadata": {"user_id": "x"}}, said)
     assert not is_auxiliary({}, [{"role": "user", "content": OWN[0]}, *said])
+
+
+@pytest.mark.parametrize("odd", [[], {}, 1, None])
+def test_a_role_that_is_none(odd: JSON) -> None:
+    """Is nobody's; nothing breaks."""
+    assert not is_auxiliary({}, [{"role": odd, "content": OWN[0]}])

@@ -66,6 +66,15 @@ def test_two_users() -> None:
         who(claim, user_headers=["supermemory"], strict=True)
 
 
+def test_names_in_latin_1_stay_apart() -> None:
+    """Neither is UTF-8; they are two people all the same, and each is who they were in UTF-8."""
+    found = [
+        who(Claim(OPEN, [(b"x-me", name)]), user_headers=["x-me"])
+        for name in (b"j\xf6rg", b"j\xe4rg", "jörg".encode())
+    ]
+    assert found == [Principal("default", name) for name in ("jörg", "järg", "jörg")]
+
+
 @pytest.mark.parametrize("name", ["..", "a\x00b", "x" * 300])
 def test_names_that_are_none(name: str) -> None:
     """Dots, control characters and very long names are refused."""

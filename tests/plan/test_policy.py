@@ -35,6 +35,8 @@ def test_a_header_wins_over_the_body() -> None:
         ([(b"x-usher-timeout", b"soon")], None, "timeout"),
         ([(b"x-usher-timeout", b"-1")], None, "timeout"),
         ([(b"x-usher-timeout", b"inf")], None, "timeout"),
+        ([(b"x-usher-user-id", b"bob"), (b"X-Usher-User-Id", b"alice")], None, "user-id"),
+        ([(b"x-usher-user-id", b"alice"), (b"x-usher-user-id", b"")], None, "user-id"),
     ],
 )
 def test_a_wrong_wish_is_refused_by_name(
@@ -44,6 +46,17 @@ def test_a_wrong_wish_is_refused_by_name(
     with pytest.raises(BadRequest) as caught:
         read_policy(_SETTINGS, headers, wishes)
     assert caught.value.param == param
+
+
+def test_the_same_wish_twice_is_one() -> None:
+    """A proxy may copy a header; only what says two things is refused."""
+    headers = [(b"x-usher-user-id", b"bob"), (b"x-usher-user-id", b" bob\t")]
+    assert read_policy(_SETTINGS, headers, {"user-id": "eva"}).user_id == "bob"
+
+
+def test_a_name_is_not_trimmed_beyond_what_http_calls_white_space() -> None:
+    """Else two users would be one."""
+    assert read_policy(_SETTINGS, [(b"x-usher-user-id", b"bob\xa0")], None).user_id == "bob\xa0"
 
 
 def test_the_key_of_the_door_is_no_wish() -> None:
