@@ -20,7 +20,9 @@ CHOICE = Choice("Which?", {"a": None, "b": None})
 SCORE = Score("How much?", ("low", "middle", "high"))
 
 
-@pytest.mark.parametrize("value", [None, True, "0.4", math.nan, math.inf, -0.1, 1.1, 10**400, [], {}])
+@pytest.mark.parametrize(
+    "value", [None, True, "0.4", math.nan, math.inf, -0.1, 1.1, 10**400, [], {}]
+)
 def test_what_is_no_probability(value: Any) -> None:
     """Null is never 0, and a text or a boolean is never a number."""
     with pytest.raises(BadAnswer):
