@@ -32,7 +32,7 @@ class Endpoint:
     async def _work(self, exchange: Exchange) -> Reply:
         scope, head = exchange.scope, exchange.head
         headers = scope["headers"]
-        caller = self._edge.door.admit(head)
+        caller = self._edge.enter(head)
         cap = self._edge.settings.max_body_bytes
         body = await read_body(exchange.receive, head.length, cap, connection_of(scope))
         exchange.watch.start()

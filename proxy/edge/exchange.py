@@ -16,7 +16,7 @@ from proxy.edge.head import Head, read_head
 from proxy.edge.intake import loop_of
 from proxy.edge.respond import Response
 from proxy.edge.watch import ClientGone, Watch
-from proxy.errors import Unavailable, UpstreamError, UsherError
+from proxy.errors import NotOffered, Unavailable, UpstreamError, UsherError
 from proxy.keys.limiter import Admission, Lease
 from proxy.observe.log import REQUEST_ID
 from proxy.observe.metrics import Endpoint, Metrics
@@ -53,6 +53,17 @@ class Edge:
     metrics: Metrics
     log: FilteringBoundLogger
     limiter: Admission | None = None
+
+    def enter(self, head: Head) -> Caller:
+        """Whose request it is. Raises Unauthorized, BadRequest and, for a WebSocket, NotOffered.
+
+        The parser takes what follows an offer of a WebSocket for its frames, so that a request
+        with a body would go up without it.
+        """
+        caller = self.door.admit(head)
+        if head.upgrade == b"websocket":
+            raise NotOffered("WebSocket connections are not forwarded; use the HTTP API.")
+        return caller
 
     async def admit(self, exchange: Exchange, caller: Caller, tokens: int = 0) -> Headers:
         """Let a key's request in within its limits; what to tell its client about them.

@@ -14,7 +14,6 @@ from proxy.edge.multipart import Held, find_boundary, hold_form
 from proxy.edge.paths import Place
 from proxy.edge.tee import Tee
 from proxy.edge.watch import ClientGone
-from proxy.errors import NotOffered
 from proxy.keys.limiter import check_model
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import Row, read_usage
@@ -57,9 +56,7 @@ class Passthrough:
         await self._edge.serve("passthrough", self._work, scope, receive, send)
 
     async def _work(self, exchange: Exchange) -> Reply:
-        caller = self._edge.door.admit(exchange.head)
-        if exchange.head.upgrade == b"websocket":
-            raise NotOffered("WebSocket connections are not forwarded; use the HTTP API.")
+        caller = self._edge.enter(exchange.head)
         told = await self._edge.admit(exchange, caller)
         body, model = await self._body(exchange, caller)
         target = self._target(model, caller)

@@ -149,7 +149,7 @@ class ChatBackend:
         return fitted, [lay_out(name, one.sent, job.seed(name)) for name, one in fitted.items()]
 
     def _body(self, request: JSONObject, ability: Ability) -> JSONObject:
-        body = {"model": self.model, **request}
+        body = {"model": self.model, "stream": False, **request}
         if ability.plain:
             body.pop("temperature", None)
         body |= self._style.parameters or {}

@@ -36,6 +36,15 @@ async def test_function_sees_the_request() -> None:
     assert (b"x-one", b"1") in asked.headers
 
 
+async def test_a_websocket_is_refused_everywhere() -> None:
+    """With a body too: the parser takes it for frames, and half a request must not be answered."""
+    desk = Desk()
+    offer = [("connection", "upgrade"), ("upgrade", "websocket")]
+    answered = await ask(Endpoint(Rig().edge, desk.answer), "POST", "/x", b"{}", offer)
+    assert (answered.status, desk.asked) == (501, [])
+    assert b'"code":"not_implemented"' in answered.body
+
+
 async def test_body_is_decoded() -> None:
     """A compressed body arrives decoded, and no header still calls it compressed."""
     desk = Desk()

@@ -58,6 +58,7 @@ async def test_letters_where_the_model_reports_them() -> None:
     assert reading.tokens.prompt == 150
     await judge.judge(make_job(STATE, QUESTIONS))
     assert len(model.asked) == 7
+    assert all(body["stream"] is False for body in model.asked)
     assert not any(attempt.decisions for attempt in attempts)
 
 
