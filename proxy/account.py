@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import NO_TOKENS, Row, Tokens, TurnRow, read_usage
+from proxy.memory.session import Session as MemorySession
 from proxy.observe.metrics import Metrics, upstream_kind
 from proxy.plan.exchange import ChatRequest
 from proxy.plan.plan import Recount, RequestPlan
@@ -37,6 +38,7 @@ class Account:
     user: str | None = None
     triage: Session | None = None
     untriaged: str | None = None
+    memory: MemorySession | None = None
     tokens: Tokens = NO_TOKENS
     found: tuple[str, ...] = ()
     recount: Recount | None = None
@@ -184,10 +186,12 @@ class Account:
             self.recount = None
 
     def _detail(self) -> JSONObject | None:
-        """The plan, and the id that judgments were booked under when it is another one."""
+        """What triage, memory and the plan did, and our own id, if judgments go by another one."""
         detail: JSONObject = {}
         if self.triage is not None and self.triage.scene.mode != "off":
             detail["triage"] = self.triage.describe()
+        if self.memory is not None:
+            detail["memory"] = self.memory.describe()
         if self.plan.bypass is None or self.plan.observed:
             detail["plan"] = self.plan.describe()
         if self.request_id != self.request.request_id:

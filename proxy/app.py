@@ -205,7 +205,7 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
     triage = build_triage(settings, history)
     drafter = Drafter(settings, shelf, store, adviser, learner)
     service = remembered.service if remembered else None
-    turn = Turn(Crew(drafter, dispatch, ledger, lasting.metrics, service, triage))
+    turn = Turn(Crew(drafter, dispatch, ledger, lasting.metrics, service, triage, lasting.bill))
     edge = Edge(
         settings.server,
         Door(RingKeys(lasting.ring)),
@@ -233,6 +233,7 @@ def _make_around(lasting: Lasting) -> Around:
 
     def record(row: Row) -> None:
         lasting.judged.count(row)
+        lasting.bill.add(row)
         lasting.ledger.record(row)
 
     return Around(lasting.ways, lasting.prices, record, lasting.log, os.environ, lasting.models)

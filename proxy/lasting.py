@@ -16,6 +16,7 @@ from structlog.typing import FilteringBoundLogger
 from proxy.background import Background
 from proxy.edge.admit import Gate
 from proxy.errors import ConfigError
+from proxy.judge.bill import Bill
 from proxy.judge.embedded import Model
 from proxy.judge.fused import GATE_MODEL
 from proxy.judge.tally import JudgmentTally
@@ -87,6 +88,7 @@ class Lasting:
     gate: Gate
     metrics: Metrics
     judged: JudgmentTally
+    bill: Bill
     memory_runs: RunTally
     triaged: TriageTally
     tracer: Tracer
@@ -155,6 +157,7 @@ def open_lasting(
         gate=Gate(),
         metrics=metrics,
         judged=JudgmentTally(metrics.registry),
+        bill=Bill(),
         memory_runs=RunTally(metrics.registry),
         triaged=TriageTally(metrics.registry),
         tracer=tracer,

@@ -20,6 +20,7 @@ from proxy.dispatch import Dispatch
 from proxy.draft import Drafter, Opened, reopen
 from proxy.facts import plan_of, recounter
 from proxy.forward import forward
+from proxy.judge.bill import Bill
 from proxy.ledger.store import Ledger
 from proxy.memory.service import Brought, MemoryService
 from proxy.memory.session import Session
@@ -41,6 +42,7 @@ class Crew:
     metrics: Metrics
     memory: MemoryService | None = None
     triage: Conduct | None = None
+    bill: Bill | None = None
 
 
 class Turn:
@@ -60,10 +62,15 @@ class Turn:
         account = Account(
             crew.ledger, crew.metrics, request, provider, opened.model, user=opened.user
         )
-        return _tell(await self._answer(opened, account), account)
+        reply = _tell(await self._answer(opened, account), account)
+        spent = crew.bill.take(request.request_id) if crew.bill is not None else None
+        if spent is not None:
+            reply.headers.append((b"x-usher-classification", spent))
+        return reply
 
     async def _answer(self, opened: Opened, account: Account) -> Reply:
         opened, session = await self._remember(opened)
+        account.memory = session
         reply = await self._reply(opened, account, session)
         if session is not None:
             reply.headers.append((b"x-usher-memory", session.header()))

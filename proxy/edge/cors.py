@@ -21,6 +21,7 @@ EXPOSED = (
     "x-usher-overhead-ms",
     "x-usher-rounds",
     "x-usher-catalogue",
+    "x-usher-classification",
 )
 """What scripts of a page may read: a browser hides every other header from them."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from proxy.judge.bill import describe_use
 from proxy.judge.failures import Failure
 from proxy.judge.questions import Questions, State
 from proxy.judge.verdict import Verdict
@@ -115,14 +116,11 @@ def retry_headers(seconds: float | None) -> Headers:
 def fact_headers(verdict: Verdict, request_id: str) -> Headers:
     """Where the numbers come from and what they cost; what is unknown is left out."""
     kinds = sorted({verdict.calibration(name) for name in verdict.answers})
-    tokens, cost = verdict.tokens.prompt, verdict.cost_nano_usd
-    spent = [] if tokens is None else [f"tokens={tokens}"]
-    if cost is not None:
-        spent.append(f"cost={cost / 1e9:.9f}")
+    spent = describe_use(verdict.tokens.prompt, verdict.cost_nano_usd)
     return [
         (b"x-typesafe-request-id", request_id.encode()),
         (b"x-usher-calibration", ",".join(kinds).encode() or b"none"),
-        *([(b"x-usher-classification", ";".join(spent).encode())] if spent else []),
+        *([(b"x-usher-classification", spent)] if spent else []),
     ]
 
 

@@ -37,6 +37,18 @@ async def test_a_request_is_stored_and_told(tmp_path: Path) -> None:
         assert await scene.values() == {"city": "The user lives in Rome."}
 
 
+async def test_the_turns_line_says_what_memory_did(tmp_path: Path) -> None:
+    """The gate's verdict and how much was put in; names of what was dropped, and no value."""
+    async with open_scene(tmp_path, answer(ROME)) as scene:
+        await read(await scene.say("Remember that I live in Rome."))
+        await read(await scene.say("Where do I live?"))
+        first, second = (turn.detail or {} for turn in scene.ledger.turns)
+    assert first["memory"]["status"] == "pass"
+    assert first["memory"]["score"] > 0.5
+    assert (second["memory"]["injected"], second["memory"]["dropped"]) == (1, [])
+    assert b"Rome" not in orjson.dumps([first, second])
+
+
 async def test_a_statement_runs_no_agent(tmp_path: Path) -> None:
     """What is only mentioned is skipped without asking the model; the reply is untouched."""
     upstream = completion("Nice!")
