@@ -2,7 +2,8 @@
 
     python -m bench.books [REQUESTS]
 
-`loop` is the event loop's thread alone, `all` the whole process with the writer and SQLite.
+`loop` is the event loop's thread alone, `all` the whole process with the writer and SQLite. Garbage
+collection is tuned as the gateway tunes it.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from proxy.edge.head import new_request_id
+from proxy.edge.server import settle_memory
 from proxy.keys.issue import new_key
 from proxy.keys.key import GatewayKey, Limits
 from proxy.keys.limiter import Limiter
@@ -130,6 +132,7 @@ async def main(requests: int) -> None:
         books = Books(secret, ring, limiter, ledger)
         books.request(0)
         await ledger.requests(None)
+        settle_memory()
         rounds = []
         for _ in range(3):
             off = await measure(nothing, requests)
