@@ -95,6 +95,13 @@ class HeadersTooLarge(BadRequest):
     code = "headers_too_large"
 
 
+class ClientTooSlow(BadRequest):
+    """A request whose head or body does not arrive."""
+
+    status = 408
+    code = "request_timeout"
+
+
 class NotOffered(BadRequest):
     """Something that the API has and Usher does not forward."""
 

@@ -56,6 +56,7 @@ FIXED = (
     "server.host",
     "server.port",
     "server.workers",
+    "server.client_seconds",
     "server.drain_seconds",
     "server.insecure",
     "upstream.transport",

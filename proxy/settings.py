@@ -26,6 +26,11 @@ class Server(Section):
     max_body_bytes: int = Field(
         64 * 1024 * 1024, ge=1, description="Largest request body in bytes; more is a 413."
     )
+    client_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Seconds for the head of a request, and without a byte of its body; then 408.",
+    )
     drain_seconds: float = Field(
         30.0, ge=0, description="Seconds that running streams get to finish after SIGTERM."
     )

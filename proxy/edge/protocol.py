@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 from proxy.edge.intake import CONNECTION, Intake
 from proxy.edge.lump import Lump
 from proxy.edge.respond import error_body
-from proxy.errors import BadRequest, HeadersTooLarge, UsherError
+from proxy.errors import BadRequest, ClientTooSlow, HeadersTooLarge, UsherError
 
 MAX_HEAD_BYTES = 64 * 1024
 _OFFER = re.compile(rb"(?i)\r\nupgrade:(?![ \t]*websocket)")
@@ -38,8 +38,34 @@ class Protocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._expects_head = True
         self._in_head = False
-        self._head_bytes = 0
+        self._head_bytes = self._reads = 0
         self._intake: Intake | None = None
+
+    @property
+    def wanted(self) -> object:
+        """What must come from the client next; None when it is not the client who is waited for.
+
+        The same for the whole of a head, and for a body until more of it is here. Nothing while
+        an answer is on its way: it must not be cut.
+        """
+        cycle: RequestResponseCycle | None = self.cycle
+        if self.flow.read_paused:
+            return None
+        if cycle is None:
+            return "head", 0
+        answering = cycle.response_started or self._in_head
+        if answering and not cycle.response_complete:
+            return None
+        if self._in_head:
+            return "head", id(cycle)
+        return None if self._expects_head else ("body", self._reads)
+
+    def give_up(self) -> None:
+        """Close the connection; who has begun a request is told why."""
+        if self._in_head or not self._expects_head:
+            self._refuse(ClientTooSlow("The request did not arrive in time."))
+        else:
+            self.transport.close()
 
     async def read_rest(self, room: int) -> list[bytes]:
         """What is still to come of the body that is arriving, as far as there is room for it.
@@ -55,6 +81,7 @@ class Protocol(HttpToolsProtocol):
                 self._intake = None
 
     def data_received(self, data: bytes) -> None:
+        self._reads += 1
         if self._expects_head and data.find(b"pgrade:", 0, 4096) >= 0:
             data = ignore_offer(data)
         super().data_received(data)

@@ -16,6 +16,7 @@ from proxy.edge.admit import Gate
 from proxy.edge.hangup import SIGHUP, Terminal
 from proxy.edge.heap import keep_large_blocks
 from proxy.edge.protocol import Protocol
+from proxy.edge.stalled import Stalled
 from proxy.settings import Server as Settings
 
 KEEP_ALIVE_SECONDS = 75
@@ -97,8 +98,11 @@ class Server(uvicorn.Server):
         await asyncio.sleep(0)
 
     async def main_loop(self) -> None:
+        stalled = Stalled(self._settings.client_seconds)
+        stalled.watch(self.server_state.connections)
         await super().main_loop()
         await self._gate.drain(self._settings.drain_seconds)
+        stalled.stop()
         for task in list(self.server_state.tasks):
             task.cancel()
 
