@@ -221,7 +221,11 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
         *lookup_routes(edge, shelf),
         *triage_routes(edge, triage.explain),
         *(page_routes(edge, remembered, settings) if remembered else ()),
-        *(memory_routes(edge, remembered, settings) if remembered else no_memory_routes(edge)),
+        *(
+            memory_routes(edge, remembered, settings, ledger)
+            if remembered
+            else no_memory_routes(edge)
+        ),
         *decision_routes(edge, judges, forward, settings.classification.serve_timeout_ms / 1000),
     ]
     app = build_routes(edge, turn.chat, forward, Extras(routes))

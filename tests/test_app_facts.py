@@ -49,3 +49,27 @@ async def test_a_reply_says_what_its_judgments_used(tmp_path: Path) -> None:
     gateway = build_gateway(bare, tmp_path / "b", {"openai": transport})
     answered = await ask(gateway.app, "POST", CHAT, orjson.dumps(request()), _HEADERS)
     assert "x-usher-classification" not in answered.headers
+
+
+async def test_memory_tells_of_a_turn_by_the_id_that_its_client_saw(tmp_path: Path) -> None:
+    """An upstream that has ids of its own has the last word on the reply's header."""
+
+    def answer(_: UpstreamRequest) -> Prepared:
+        answered = completion("Hi")
+        answered.headers = [*answered.headers, (b"x-request-id", b"up_1")]
+        return answered
+
+    settings = _settings(
+        classification={"backend": "embedded"},
+        memory={"mode": "on", "join_ms": 2_000},
+        ledger={"enabled": True, "flush_ms": 10},
+    )
+    gateway = build_gateway(settings, tmp_path, {"openai": FakeTransport(answer=answer)})
+    user = [*_HEADERS, ("x-usher-user-id", "ali")]
+    said = {"model": "m", "messages": [{"role": "user", "content": "Remember that I like tea."}]}
+    async with gateway.app.router.lifespan_context(gateway.app):
+        answered = await ask(gateway.app, "POST", CHAT, orjson.dumps(said), user)
+        assert answered.headers["x-request-id"] == "up_1"
+        for request_id, status in (("up_1", 200), ("r1", 200), ("up_2", 404)):
+            path = f"/usher/memory/explain?request_id={request_id}"
+            assert (await ask(gateway.app, "GET", path, None, user)).status == status

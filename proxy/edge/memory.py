@@ -5,6 +5,7 @@ Who asks is found out as in a turn, by key or header. An admin key may name a te
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from urllib.parse import parse_qsl
 
 import orjson
@@ -15,6 +16,7 @@ from proxy.edge.asked import Asked
 from proxy.edge.endpoint import Endpoint
 from proxy.edge.exchange import Edge
 from proxy.errors import BadRequest, NotFound, UsherError
+from proxy.ledger.store import Ledger
 from proxy.memory.change import Change, Delete, Origin, Outcome, Rename, Store
 from proxy.memory.near import Remembered
 from proxy.memory.principal import Absent, Claim, Principal, identify
@@ -68,7 +70,8 @@ class NothingWaits(NotFound):
 class MemoryApi:
     """The answers; each sees the memories of one person only."""
 
-    def __init__(self, remembered: Remembered, settings: Settings) -> None:
+    def __init__(self, remembered: Remembered, settings: Settings, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._bank = remembered.bank
         self._recent = remembered.service.recent
         self._settings = settings.memory
@@ -153,12 +156,17 @@ class MemoryApi:
     async def events(self, asked: Asked, whose: Principal) -> Reply:
         """What happened, the newest first."""
         query = dict(parse_qsl(asked.query))
-        found = await self._bank.events(
+        find = partial(
+            self._bank.events,
             whose,
-            request_id=query.get("request_id"),
             before=read_whole(query, "before"),
             limit=min(read_whole(query, "limit") or 100, _MOST_EVENTS),
         )
+        request_id = query.get("request_id")
+        found = await find(request_id=request_id)
+        if not found and request_id:
+            own_id = await self._own_id(request_id)
+            found = await find(request_id=own_id) if own_id else []
         return reply_json({"events": found})
 
     async def undo(self, asked: Asked, whose: Principal) -> Reply:
@@ -195,12 +203,22 @@ class MemoryApi:
     async def explain(self, asked: Asked, whose: Principal) -> Reply:
         """What the gate said about a request's message and what was done."""
         request_id = dict(parse_qsl(asked.query)).get("request_id", "")
-        found = self._recent.explain(whose, request_id)
-        if found is None:
-            found = await self._bank.explain(whose, request_id)
+        found = await self._explain(whose, request_id)
+        if found is None and (own_id := await self._own_id(request_id)):
+            found = await self._explain(whose, own_id)
         if found is None:
             raise NoTurn("No request of yours with that id is known.", param="request_id")
         return reply_json(found)
+
+    async def _explain(self, whose: Principal, request_id: str) -> JSONObject | None:
+        found = self._recent.explain(whose, request_id)
+        return await self._bank.explain(whose, request_id) if found is None else found
+
+    async def _own_id(self, request_id: str) -> str | None:
+        """The id that memory knows a turn by which goes by its upstream's; the ledger has both."""
+        turn = await self._ledger.timeline(request_id, None) or {}
+        own_id = turn.get("own_id")
+        return own_id if isinstance(own_id, str) else None
 
     def _store(self, key: str, value: str, rev: int | None = None) -> Store:
         slug = fit(lambda: check_key(key, self._settings.valid_keys))
@@ -226,9 +244,11 @@ class MemoryApi:
         return reply
 
 
-def memory_routes(edge: Edge, remembered: Remembered, settings: Settings) -> list[BaseRoute]:
+def memory_routes(
+    edge: Edge, remembered: Remembered, settings: Settings, ledger: Ledger
+) -> list[BaseRoute]:
     """The routes under `/usher/memory`."""
-    api = MemoryApi(remembered, settings)
+    api = MemoryApi(remembered, settings, ledger)
     table: list[tuple[str, Mapping[str, Answer]]] = [
         ("/usher/memory", {"GET": api.list, "DELETE": api.forget}),
         ("/usher/memory/export", {"GET": api.export}),

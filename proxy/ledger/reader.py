@@ -38,9 +38,14 @@ class Reader:
     async def timeline(self, request_id: str, tenant: str | None) -> JSONObject | None:
         turn_rows = await self._read(report.select_request(turns, request_id, tenant))
         call_rows = list(await self._read(report.select_request(calls, request_id, tenant)))
-        own_id = report.read_own_id(turn_rows)
-        if own_id is not None:
-            call_rows += await self._read(report.select_request(calls, own_id, tenant))
+        other = report.read_own_id(turn_rows)
+        if call_rows and not turn_rows:
+            around = call_rows[0]["started_at"]
+            turn_rows = await self._read(report.select_adopted(request_id, around, tenant))
+            other = turn_rows[0]["request_id"] if turn_rows else None
+        if other is not None:
+            call_rows += await self._read(report.select_request(calls, other, tenant))
+            call_rows.sort(key=lambda row: row["started_at"])
         return report.shape_timeline(turn_rows, call_rows)
 
     async def spent(self, since: float) -> Sequence[tuple[str, int, int]]:

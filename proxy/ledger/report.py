@@ -46,6 +46,7 @@ _CALL_FIELDS = (
     "outcome",
     "detail",
 )
+_LONGEST_TURN = 3_600.0
 _LINE_FIELDS = ("tenant", "key", "user", "model", "started_at", "duration_ms", "outcome")
 _TOOL_FIELDS = ("kept", "deferred", "predicted", "discovered")
 _PREDICTION_FIELDS = ("hits", "unused", "missed")
@@ -126,6 +127,16 @@ def read_own_id(turn_rows: Sequence[Record]) -> str | None:
     return None
 
 
+def select_adopted(own_id: str, around: float, tenant: str | None) -> Select[Any]:
+    """The line of a turn that goes by its upstream's id; `around` is when one of its calls began."""
+    said = f'"own_id":{orjson.dumps(own_id).decode()}'
+    statement = select(turns).where(
+        turns.c.started_at.between(around - _LONGEST_TURN, around + _LONGEST_TURN),
+        turns.c.detail.contains(said, autoescape=True),
+    )
+    return statement if tenant is None else statement.where(turns.c.tenant == tenant)
+
+
 def shape_timeline(turn_rows: Sequence[Record], call_rows: Sequence[Record]) -> JSONObject | None:
     """A turn with everything it did; a turn still running is told from its calls so far."""
     if not turn_rows and not call_rows:
@@ -142,6 +153,7 @@ def shape_timeline(turn_rows: Sequence[Record], call_rows: Sequence[Record]) -> 
         "calls": [_shape_call(row) for row in call_rows],
         "memory": detail.get("memory"),
         "triage": detail.get("triage"),
+        "own_id": detail.get("own_id"),
     }
 
 

@@ -166,6 +166,12 @@ async def test_a_turn_is_found_with_its_judgments(database: Database) -> None:
         [encode(line, 8, number) for number, line in enumerate(lines)],
         [encode(line, 8, number) for number, line in enumerate(whole)],
     )
-    timeline = await Reader(database.read).timeline("up_1", None)
-    assert timeline is not None
-    assert {call["context"] for call in timeline["calls"]} == {"main", "classification"}
+    reader = Reader(database.read)
+    for known in ("up_1", "req_own"):
+        timeline = await reader.timeline(known, None)
+        assert timeline is not None
+        assert {call["context"] for call in timeline["calls"]} == {"main", "classification"}
+        assert (timeline["id"], timeline["own_id"]) == ("up_1", "req_own")
+    for other in ("req_ow_", "%", 'req_own" OR 1', "req_%"):
+        assert await reader.timeline(other, None) is None
+    assert await reader.timeline("req_own", "strangers") is None
