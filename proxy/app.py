@@ -220,7 +220,7 @@ def assemble(lasting: Lasting, settings: Settings, before: Serving | None = None
         *explain_routes(edge, turn.explain),
         *lookup_routes(edge, shelf),
         *triage_routes(edge, triage.explain),
-        *(page_routes(edge, remembered, settings) if remembered else ()),
+        *(page_routes(edge, remembered, settings, ledger) if remembered else ()),
         *(
             memory_routes(edge, remembered, settings, ledger)
             if remembered

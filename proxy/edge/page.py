@@ -13,6 +13,7 @@ from proxy.edge.endpoint import Endpoint
 from proxy.edge.exchange import Edge
 from proxy.edge.memory import MemoryApi, read_body, reply_json
 from proxy.errors import BadRequest, Unavailable
+from proxy.ledger.store import Ledger
 from proxy.memory.change import Delete, Origin
 from proxy.memory.near import Remembered
 from proxy.memory.page import Signer, render_page
@@ -88,13 +89,15 @@ class Pages:
             await self._bank.forget(whose, Origin())
 
 
-def page_routes(edge: Edge, remembered: Remembered, settings: Settings) -> list[BaseRoute]:
+def page_routes(
+    edge: Edge, remembered: Remembered, settings: Settings, ledger: Ledger
+) -> list[BaseRoute]:
     """The page and the route that hands out links to it; nothing without a secret."""
     secret = settings.memory.page_secret
     if secret is None:
         return []
     signer = Signer(secret.get_secret_value().encode())
-    api, pages = MemoryApi(remembered, settings), Pages(remembered.bank, signer)
+    api, pages = MemoryApi(remembered, settings, ledger), Pages(remembered.bank, signer)
 
     async def link(asked: Asked) -> Reply:
         hours = read_body(asked).get("hours", 24)

@@ -128,7 +128,7 @@ def read_own_id(turn_rows: Sequence[Record]) -> str | None:
 
 
 def select_adopted(own_id: str, around: float, tenant: str | None) -> Select[Any]:
-    """The line of a turn that goes by its upstream's id; `around` is when one of its calls began."""
+    """The turn that goes by its upstream's id; `around` is when one of its calls began."""
     said = f'"own_id":{orjson.dumps(own_id).decode()}'
     statement = select(turns).where(
         turns.c.started_at.between(around - _LONGEST_TURN, around + _LONGEST_TURN),
