@@ -7,6 +7,7 @@ UsherError
 │   ├── BodyTooLarge       413
 │   ├── UnsupportedEncoding 415
 │   ├── HeadersTooLarge    431
+│   ├── ClientTooSlow      408  its request did not arrive in time
 │   └── NotOffered         501  the API has it, Usher does not forward it
 ├── Unauthorized           401  no key, or one that is not ours
 ├── Forbidden              403  a valid key that may not do this
