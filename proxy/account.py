@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from proxy.judge.bill import NOTHING, Bill, Use
 from proxy.ledger.store import Ledger
 from proxy.ledger.usage import NO_TOKENS, Row, Tokens, TurnRow, read_usage
 from proxy.memory.session import Session as MemorySession
@@ -39,6 +40,8 @@ class Account:
     triage: Session | None = None
     untriaged: str | None = None
     memory: MemorySession | None = None
+    bill: Bill | None = None
+    judged: Use = NOTHING
     tokens: Tokens = NO_TOKENS
     found: tuple[str, ...] = ()
     recount: Recount | None = None
@@ -121,6 +124,22 @@ class Account:
         if self.triage is None or self.triage.scene.mode == "off":
             return None
         return self.triage.header().encode()
+
+    def sum_judgments(self) -> Use:
+        """What the turn's judgments have used so far."""
+        if self.bill is not None:
+            used = self.bill.take(self.request.caller.tenant, self.request.request_id)
+            self.judged = self.judged.plus(used)
+        return self.judged
+
+    def explain(self) -> JSONObject:
+        """For a client that asked for it: the plan, and what the reply's headers say."""
+        return {
+            **self.plan.describe(),
+            "classification": self.sum_judgments()._asdict(),
+            "memory_gate": None if self.memory is None else self.memory.describe(),
+            "triage": None if self.triage is None else self.triage.describe(),
+        }
 
     def discover(self, names: Sequence[str]) -> None:
         """Notes what the searches of this turn have found, on top of those of earlier turns."""

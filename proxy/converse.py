@@ -63,7 +63,7 @@ class Host:
         """The plan, for a client that asked for it, and what became of a wish to remember."""
         facts: JSONObject = {}
         if self.draft.opened.policy.explain:
-            facts = {**self.account.plan.describe(), "rounds": self.desk.round}
+            facts = {**self.account.explain(), "rounds": self.desk.round}
         if self._told:
             facts["memory"] = self._told
         return {"usher": facts} if facts else None

@@ -60,13 +60,15 @@ class Turn:
         opened = crew.drafter.open(request)
         provider = opened.target.provider
         account = Account(
-            crew.ledger, crew.metrics, request, provider, opened.model, user=opened.user
+            crew.ledger,
+            crew.metrics,
+            request,
+            provider,
+            opened.model,
+            user=opened.user,
+            bill=crew.bill,
         )
-        reply = _tell(await self._answer(opened, account), account)
-        spent = crew.bill.take(request.request_id) if crew.bill is not None else None
-        if spent is not None:
-            reply.headers.append((b"x-usher-classification", spent))
-        return reply
+        return _tell(await self._answer(opened, account), account)
 
     async def _answer(self, opened: Opened, account: Account) -> Reply:
         opened, session = await self._remember(opened)
@@ -148,8 +150,11 @@ class Turn:
 
 
 def _tell(reply: Reply, account: Account) -> Reply:
-    """The reply, with a header that says what became of its history."""
+    """The reply, with headers that say what became of its history and what judgments used."""
     value = account.triage_header()
     if value is not None:
         reply.headers.append((b"x-usher-triage", value))
+    used = account.sum_judgments().describe()
+    if used is not None:
+        reply.headers.append((b"x-usher-classification", used))
     return reply

@@ -45,6 +45,17 @@ async def test_a_reply_says_what_its_judgments_used(tmp_path: Path) -> None:
     answered = await ask(gateway.app, "POST", CHAT, orjson.dumps(request()), _HEADERS)
     assert answered.status == 200
     assert answered.headers["x-usher-classification"] == "tokens=1140;cost=0.000047880"
+    explained = [*_HEADERS, ("x-usher-explain", "1")]
+    answered = await ask(
+        gateway.app,
+        "POST",
+        CHAT,
+        orjson.dumps(request({"role": "user", "content": "again"})),
+        explained,
+    )
+    told = orjson.loads(answered.body)["usher"]
+    assert told["classification"] == {"tokens": 1140, "cost_nano_usd": 47_880}
+    assert (told["memory_gate"], told["triage"]) == (None, None)
     bare = _settings(classification={"enabled": False})
     gateway = build_gateway(bare, tmp_path / "b", {"openai": transport})
     answered = await ask(gateway.app, "POST", CHAT, orjson.dumps(request()), _HEADERS)

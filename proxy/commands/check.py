@@ -7,6 +7,7 @@ from proxy.app import build_gateway
 from proxy.commands.output import mask_password, print_json, print_table, print_text
 from proxy.config import Loaded, data_folder, load
 from proxy.errors import ConfigError
+from proxy.judge_settings import snake
 from proxy.wire import JSON
 
 
@@ -47,10 +48,17 @@ def flatten(value: JSON, name: str = "") -> Iterator[tuple[str, JSON]]:
 
 def find_origin(loaded: Loaded, name: str) -> str:
     """Where a value came from; a list's origin is that of its first element."""
+    wanted = _spell(name)
     for place, origin in loaded.origins.items():
-        if place == name or place.startswith(f"{name}["):
+        written = _spell(place)
+        if written == wanted or written.startswith(f"{wanted}["):
             return origin
     return "default"
+
+
+def _spell(name: str) -> str:
+    """A name that may be written as LibreChat does, in one spelling."""
+    return ".".join(map(snake, name.split("."))) if name.startswith("classification.") else name
 
 
 def show(value: JSON) -> str:

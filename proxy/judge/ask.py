@@ -135,7 +135,7 @@ class Judge:
         refusal = self._refusal(member, job)
         if refusal is not None:
             job.record(_unsent(backend, refusal))
-            found.failed = Failed(refusal)
+            found.failed = Failed(refusal, retry_after=member.breaker.pause)
             return
         try:
             reading = await self._guarded(member, job)
@@ -214,6 +214,12 @@ def _take(found: Gathered, reading: Reading, backend: Backend) -> None:
         found.failed = Failed(Failure.MALFORMED)
 
 
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """What is known of them; None when nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
 def _conclude(questions: Questions, found: Gathered, begun: float) -> Verdict:
     answers = {name: found.answers[name] for name in questions if name in found.answers}
     failed = None
@@ -226,8 +232,8 @@ def _conclude(questions: Questions, found: Gathered, begun: float) -> Verdict:
         failure=None if failed is None else failed.failure,
         models=found.models,
         tokens=Tokens(
-            prompt=sum(row.prompt_tokens or 0 for row in found.rows),
-            completion=sum(row.completion_tokens or 0 for row in found.rows),
+            prompt=_sum([row.prompt_tokens for row in found.rows]),
+            completion=_sum([row.completion_tokens for row in found.rows]),
         ),
         cost_nano_usd=sum(known) if len(known) == len(costs) else None,
         latency_ms=(time.monotonic() - begun) * 1000,

@@ -40,6 +40,12 @@ class Breaker:
         """Whether it was left alone and has not answered since; a probe alone changes nothing."""
         return self._open_until > 0
 
+    @property
+    def pause(self) -> float | None:
+        """Seconds until it may be asked again; None when nobody knows."""
+        left = self._open_until - self._clock()
+        return left if 0 < left < _NEVER else None
+
     def refusal(self) -> Failure | None:
         """Why the judge must not be asked now; None lets this caller ask it."""
         if self._open_until == _NEVER:

@@ -63,12 +63,19 @@ def classify(status: int, body: JSON, headers: Headers, now: float) -> Failed:
     failure = _BY_STATUS.get(status)
     codes = _codes(body)
     if failure is None:
-        failure = Failure.SERVER_ERROR if status >= 500 else Failure.BAD_REQUEST
+        failure = _by_class(status)
     if failure is Failure.BAD_REQUEST and codes & {_TOO_MANY_TOKENS, _REQUEST_TOO_LARGE}:
         failure = Failure.TOO_LARGE
     if failure is Failure.RATE_LIMITED and _DAILY_ALLOCATION_GONE in codes:
         failure = Failure.PAYMENT
     return Failed(failure, status=status, retry_after=retry_after(headers, now))
+
+
+def _by_class(status: int) -> Failure:
+    """What a status without a row of its own means; no answer and a redirection are no refusal."""
+    if status < 400:
+        return Failure.MALFORMED
+    return Failure.SERVER_ERROR if status >= 500 else Failure.BAD_REQUEST
 
 
 def retry_after(headers: Headers, now: float) -> float | None:

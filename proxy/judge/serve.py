@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from proxy.judge.bill import describe_use
+from proxy.judge.bill import Use
 from proxy.judge.failures import Failure
 from proxy.judge.questions import Questions, State
 from proxy.judge.verdict import Verdict
@@ -116,7 +116,7 @@ def retry_headers(seconds: float | None) -> Headers:
 def fact_headers(verdict: Verdict, request_id: str) -> Headers:
     """Where the numbers come from and what they cost; what is unknown is left out."""
     kinds = sorted({verdict.calibration(name) for name in verdict.answers})
-    spent = describe_use(verdict.tokens.prompt, verdict.cost_nano_usd)
+    spent = Use(verdict.tokens.prompt, verdict.cost_nano_usd).describe()
     return [
         (b"x-typesafe-request-id", request_id.encode()),
         (b"x-usher-calibration", ",".join(kinds).encode() or b"none"),

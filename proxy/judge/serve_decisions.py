@@ -85,7 +85,11 @@ def write_flaws(invalid: Invalid, request_id: str) -> Served:
 
 def write_error(error: UsherError, request_id: str) -> Served:
     """One of the gateway's own refusals."""
-    headers = [(b"x-request-id", request_id.encode()), *retry_headers(error.retry_after)]
+    headers = [
+        (b"x-request-id", request_id.encode()),
+        *retry_headers(error.retry_after),
+        *error.headers,
+    ]
     return respond(error.status, error.body(), headers)
 
 

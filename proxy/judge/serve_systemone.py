@@ -81,6 +81,7 @@ def write_error(error: UsherError, request_id: str) -> Served:
     headers = [
         (b"x-typesafe-request-id", request_id.encode()),
         *retry_headers(error.retry_after),
+        *error.headers,
     ]
     return respond(error.status, _detail(kind, error.message), headers)
 

@@ -5,6 +5,7 @@ question; a question that does not exist or is written wrongly is an error at st
 """
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,8 @@ from proxy.errors import ConfigError
 from proxy.judge.fit import free_label
 from proxy.judge.questions import Choice, Noul
 from proxy.wire import JSON
+
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 class Wording(BaseModel):
@@ -29,6 +32,11 @@ class Wording(BaseModel):
     no: str | None = Field(None, alias="false")
     options: dict[str, str] = {}
     none: str | None = None
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The names of the `{name}` places in the instructions."""
+        return frozenset(_PLACE.findall(self.instructions))
 
     def noul(self, embedded: str | None = None, **fill: str) -> Noul:
         """The yes/no question, with `{name}` places filled in."""
@@ -63,6 +71,9 @@ def load_wordings(folder: Path | None = None) -> Wordings:
             raise ConfigError(f"{folder}: no question is called {name}{hint}")
         if wording.type != known[name].type:
             raise ConfigError(f"{folder}: {name} must be a {known[name].type}")
+        strange = wording.places - known[name].places
+        if strange:
+            raise ConfigError(f"{folder}: {name}: nothing fills {{{min(strange)}}} in")
         known[name] = wording
     return known
 

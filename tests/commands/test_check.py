@@ -37,6 +37,28 @@ def test_each_value_has_its_origin(config: Path, capsys: pytest.CaptureFixture[s
     assert data["origins"].keys() == data["settings"].keys()
 
 
+def test_librechats_spelling_has_its_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Values of a pasted block come from the file, under whichever name."""
+    monkeypatch.chdir(tmp_path)
+    Path("usher.yaml").write_text(
+        "upstream: {base_url: 'http://host/v1'}\n"
+        "classification:\n"
+        "  enabled: true\n"
+        "  timeoutMs: 900\n"
+        "  toolSelection: {maxCatalogTools: 50}\n"
+        "  providers:\n"
+        "    myOwn: {baseURL: 'http://judge/v1/systemone', apiKeyEnv: KEY}\n"
+    )
+    assert cli.run(["check", "--json"]) == 0
+    origins = json.loads(capsys.readouterr().out)["origins"]
+    assert origins["classification.timeout_ms"] == "usher.yaml:4"
+    assert origins["classification.tool_selection.max_options"] == "usher.yaml:5"
+    assert origins["classification.providers.myOwn.base_url"] == "usher.yaml:7"
+    assert origins["classification.max_retries"] == "default"
+
+
 @pytest.mark.parametrize("words", [["check"], ["check", "--json"]])
 def test_secrets_are_masked(
     config: Path, capsys: pytest.CaptureFixture[str], words: list[str]

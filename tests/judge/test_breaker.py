@@ -128,5 +128,16 @@ def test_retry_after_is_honoured() -> None:
     breaker, clock = make()
     fail(breaker, Failure.RATE_LIMITED, status=429, retry_after=7.0)
     assert breaker.refusal() is Failure.BREAKER_OPEN
-    clock.now += 7.1
+    clock.now += 3.0
+    assert breaker.pause == pytest.approx(4.0)
+    clock.now += 4.1
+    assert breaker.pause is None
     assert breaker.refusal() is None
+
+
+def test_nobody_knows_when_a_wrong_key_is_mended() -> None:
+    """There is no end to wait for, and none before the first failure."""
+    breaker, _ = make()
+    assert breaker.pause is None
+    fail(breaker, Failure.UNAUTHORIZED, status=401)
+    assert breaker.pause is None

@@ -30,7 +30,11 @@ TABLE = [
     (503, b"<html>", Failure.SERVER_ERROR),
     (524, None, Failure.SERVER_ERROR),
     (529, {"errors": "not a list"}, Failure.SERVER_ERROR),
-    (302, None, Failure.BAD_REQUEST),
+    (204, None, Failure.MALFORMED),
+    (206, None, Failure.MALFORMED),
+    (302, None, Failure.MALFORMED),
+    (307, None, Failure.MALFORMED),
+    (418, None, Failure.BAD_REQUEST),
 ]
 
 

@@ -20,6 +20,7 @@ from proxy.judge.questions import (
 from proxy.judge.serve import Invalid
 from proxy.judge.serve_decisions import read_request, write_error, write_flaws, write_verdict
 from proxy.judge.verdict import Verdict
+from proxy.keys.refusal import LimitReached
 from proxy.ledger.usage import Tokens
 
 SECRET = "the user's own words"
@@ -224,3 +225,5 @@ def test_the_gateways_own_refusals() -> None:
     """As everywhere else in OpenAI's API."""
     served = write_error(Unauthorized("No such key."), "r")
     assert orjson.loads(served.body)["error"]["code"] == "invalid_api_key"
+    used_up = LimitReached("Slow down.", 2.0, [(b"x-ratelimit-limit-requests", b"5")])
+    assert dict(write_error(used_up, "r").headers)[b"x-ratelimit-limit-requests"] == b"5"

@@ -20,6 +20,7 @@ from proxy.judge.questions import (
 from proxy.judge.serve import Invalid
 from proxy.judge.serve_systemone import read_request, write_error, write_flaws, write_verdict
 from proxy.judge.verdict import Verdict
+from proxy.keys.refusal import LimitReached
 from proxy.ledger.usage import Tokens
 
 SECRET = "the user's own words"
@@ -152,6 +153,8 @@ def test_the_gateways_own_refusals() -> None:
     )
     limited = write_error(RateLimited("Slow down.", retry_after=2.0), "r")
     assert dict(limited.headers)[b"retry-after"] == b"2"
+    used_up = LimitReached("Slow down.", 2.0, [(b"x-ratelimit-limit-requests", b"5")])
+    assert dict(write_error(used_up, "r").headers)[b"x-ratelimit-limit-requests"] == b"5"
 
 
 def test_a_verdict_without_a_model_names_the_one_asked_for() -> None:

@@ -73,6 +73,7 @@ def test_an_operator_replaces_question_by_question(tmp_path: Path) -> None:
         ("tool: {type: choice}", "tool.instructions"),
         ("tool: {type: choice, instructions: x, colour: red}", "tool.colour"),
         ("tool: {type: choice, instructions: 3}", "tool.instructions"),
+        ("tool_fits: {type: noul, instructions: 'Is {tol} ok?'}", "nothing fills {tol} in"),
         ("- a", "must be a mapping"),
         ("{", "cannot be read as YAML"),
     ],
