@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from structlog.typing import FilteringBoundLogger
 
 from proxy.config import Source, Stamp, refuse_loop
-from proxy.errors import UsherError
+from proxy.errors import ConfigError, UsherError
 from proxy.observe.metrics import Metrics
 from proxy.settings import Settings
 
@@ -49,7 +49,7 @@ class Reloader:
         self._source = followed.source
         self._environ = os.environ if followed.environ is None else followed.environ
         self._seconds = followed.seconds
-        self._read = self._seen = followed.stamp
+        self._read = self._seen = self._taken = followed.stamp
         self._running = running
         self._fixed = fixed
         self._apply = apply
@@ -90,13 +90,19 @@ class Reloader:
 
     async def _take(self) -> Sequence[str]:
         """Read, check and apply; the names of settings that need a restart."""
+        if _is_empty(self._seen) and not _is_empty(self._taken):
+            raise ConfigError("the file is empty, as after a full disk; its settings stay")
         loaded = await asyncio.to_thread(self._source.load, self._environ)
         settings, kept = keep(self._fixed, self._running, loaded.settings)
         refuse_loop(settings)
         await self._apply(settings)
-        self._running = settings
+        self._running, self._taken = settings, self._seen
         self._source = replace(self._source, path=loaded.path)
         return kept
+
+
+def _is_empty(stamp: Stamp | None) -> bool:
+    return stamp is not None and stamp[1] == 0
 
 
 def fingerprint(settings: Settings) -> int:

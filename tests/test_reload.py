@@ -103,6 +103,19 @@ async def test_a_wrong_file_changes_nothing(scene: Scene, text: str) -> None:
     assert len(scene.taken) == 1
 
 
+async def test_an_emptied_file_changes_nothing(scene: Scene) -> None:
+    """As after a full disk, or `>`: neither at once nor when a signal asks for it again."""
+    async with scene.running() as reloader:
+        scene.path.write_text("")
+        await until(lambda: bool(scene.events()))
+        assert "the file is empty" in str(scene.lines()[0]["reason"])
+        reloader.hurry()
+        await until(lambda: len(scene.events()) == 2)
+        assert not scene.taken
+        scene.path.write_text("deferral:\n  min_tools: 3\n")
+        await until(lambda: bool(scene.taken))
+
+
 async def test_settings_that_cannot_be_served_change_nothing(scene: Scene) -> None:
     """As when a folder that a setting names is not there."""
     scene.refuse = "no such folder"

@@ -50,7 +50,11 @@ def _locate(path: str) -> Place | None:
     if head == "openai":
         head, after = _split(rest)
         if head == "deployments":
+            if rest.startswith("deployments//"):
+                raise BadRequest("The URL path names no deployment.")
             name, rest = _split(after)
+            if _DOTS.fullmatch(name):
+                raise BadRequest("The URL path must not contain dot segments.")
             deployment = unquote(name)
         elif head == "v1":
             rest = after

@@ -14,6 +14,8 @@ from proxy.plan.identity import Caller
 from proxy.wire import JSON, Headers, JSONObject
 
 MOST_CHARS = 256
+_BLANK = " \t\r\n"
+"""Other white space is part of a name, and refused with it: two users must not become one."""
 OPEN_DOOR = "open"
 """The key of callers that need none."""
 
@@ -99,18 +101,11 @@ def _named_users(claim: Claim, settings: Memory) -> Iterator[str]:
     for wanted in settings.user_headers:
         for name, value in claim.headers:
             if name.lower().decode("latin-1") == wanted and value.strip():
-                yield _decode(value.strip())
+                # Bytes that are no UTF-8 stay apart, and are no name.
+                yield value.strip().decode("utf-8", "surrogateescape")
     bound = claim.caller.user or claim.named
     if not bound and _trusts_body(claim.caller, settings):
         yield from _body_user(claim.body or {})
-
-
-def _decode(name: bytes) -> str:
-    """A name in UTF-8, else in Latin-1: no two names become one because neither can be read."""
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        return name.decode("latin-1")
 
 
 def _trusts_body(caller: Caller, settings: Memory) -> bool:
@@ -129,7 +124,7 @@ def _body_user(body: JSONObject) -> Iterator[str]:
     )
     for place in places:
         if isinstance(place, str) and place.strip() and not place.lstrip().startswith("{"):
-            yield place.strip()
+            yield place.strip(_BLANK)
             return
 
 

@@ -58,8 +58,25 @@ def test_foreign_paths_are_not_of_the_api(path: str) -> None:
     assert locate(path.encode()) is None
 
 
-@pytest.mark.parametrize("path", ["/v1/../x", "/v1/%2e%2E/x", "/v1/files/.%2e/x", "/v1/./x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/../x",
+        "/v1/%2e%2E/x",
+        "/v1/files/.%2e/x",
+        "/v1/./x",
+        "/openai/deployments/../chat/completions",
+        "/openai/deployments/%2e%2e/embeddings",
+    ],
+)
 def test_dot_segments_are_refused(path: str) -> None:
     """No path can climb out of the upstream's base URL."""
     with pytest.raises(BadRequest, match="dot segments"):
         locate(path.encode())
+
+
+@pytest.mark.parametrize("rest", ["/chat/completions", "/gpt-4.1/chat/completions"])
+def test_a_deployment_without_a_name_is_refused(rest: str) -> None:
+    """What follows must not be taken for its name, and be sent somewhere else."""
+    with pytest.raises(BadRequest, match="no deployment"):
+        locate(f"/openai/deployments/{rest}".encode())

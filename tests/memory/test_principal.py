@@ -66,13 +66,19 @@ def test_two_users() -> None:
         who(claim, user_headers=["supermemory"], strict=True)
 
 
-def test_names_in_latin_1_stay_apart() -> None:
-    """Neither is UTF-8; they are two people all the same, and each is who they were in UTF-8."""
+def test_a_name_that_is_not_utf_8_is_nobody() -> None:
+    """Read as anything else it could be somebody else's."""
     found = [
         who(Claim(OPEN, [(b"x-me", name)]), user_headers=["x-me"])
         for name in (b"j\xf6rg", b"j\xe4rg", "jörg".encode())
     ]
-    assert found == [Principal("default", name) for name in ("jörg", "järg", "jörg")]
+    assert found == [Absent("bad_user"), Absent("bad_user"), Principal("default", "jörg")]
+
+
+def test_a_body_names_its_user_to_the_letter() -> None:
+    """Blanks at the ends are nothing; other white space is part of a name that is none."""
+    assert who(Claim(OPEN, [], body={"user": " ali\n"})) == Principal("default", "ali")
+    assert who(Claim(OPEN, [], body={"user": "ali\u00a0"})) == Absent("bad_user")
 
 
 @pytest.mark.parametrize("name", ["..", "a\x00b", "x" * 300])

@@ -121,7 +121,7 @@ def _check_tool(tool: JSON, position: int) -> Iterator[Refusal]:
     kind = tool.get("type") if isinstance(tool, dict) else None
     if not isinstance(tool, dict):
         yield _wrong_type(param, "an object", tool)
-    elif kind not in {"function", "custom"}:
+    elif kind not in ("function", "custom"):
         text = f"Invalid value: '{kind}'. Supported values are: 'function' and 'custom'."
         yield Refusal(text, f"{param}.type", "invalid_value")
     elif not isinstance(tool.get(kind), dict):

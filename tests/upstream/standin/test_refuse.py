@@ -56,6 +56,8 @@ def test_good_requests_pass(body: JSONObject) -> None:
         (_body(tools=[_tool(f"t{i}") for i in range(129)]), "tools", "array_above_max_length"),
         (_body(tools=["x"]), "tools[0]", "invalid_type"),
         (_body(tools=[{"type": "web"}]), "tools[0].type", "invalid_value"),
+        (_body(tools=[{"type": ["function"]}]), "tools[0].type", "invalid_value"),
+        (_body(tools=[{"type": {}}]), "tools[0].type", "invalid_value"),
         (_body(tools=[{"type": "function"}]), "tools[0].function", "invalid_type"),
         (_body(tools=[_tool(None)]), "tools[0].function.name", "missing_required_parameter"),
         (_body(tools=[_tool("a"), _tool("b.c")]), "tools[1].function.name", "invalid_value"),
