@@ -42,10 +42,10 @@ async def read_body(
             raise too_large(cap)
         pieces.append(piece)
         if more and connection is not None:
-            pieces += await connection.read_rest(cap - size)
-            if sum(map(len, pieces)) > cap:
+            body = await connection.read_rest(piece, length, cap)
+            if len(body) > cap:
                 raise too_large(cap)
-            break
+            return body
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

@@ -1,4 +1,4 @@
-"""Large blocks that a request frees are kept for the next one, as far as the allocator can.
+"""How large blocks of memory are taken: kept for the next request, and not zeroed before use.
 
 Left alone, glibc maps a block of 128 KB or more from the system and gives it back when it is freed.
 A gateway frees a body to receive the next one: each page is then zeroed and mapped anew, which made
@@ -7,7 +7,7 @@ half of what a body of 9 MB costs.
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 # The numbers of <malloc.h>.
@@ -18,6 +18,24 @@ SPARE_BYTES = 64 * 1024 * 1024
 """Free memory at the end of the heap that is kept; what is beyond goes back to the system."""
 
 _TUNED = frozenset({"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"})
+
+
+def _find_maker() -> Callable[[None, int], bytes] | None:
+    """CPython's own way to make bytes that are yet to be written; None elsewhere."""
+    try:
+        make = ctypes.pythonapi.PyBytes_FromStringAndSize
+    except AttributeError:
+        return None
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_char_p, ctypes.c_ssize_t)
+    return make
+
+
+_MAKE = _find_maker()
+
+
+def unwritten(size: int) -> bytes:
+    """Bytes with anything in them, for who writes all of them before anybody reads one."""
+    return bytes(size) if _MAKE is None else _MAKE(None, size)
 
 
 def keep_large_blocks(environ: Mapping[str, str] = os.environ) -> bool:

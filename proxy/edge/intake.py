@@ -1,4 +1,4 @@
-"""The pieces of a body come in as a connection reads them; all of them go out at once.
+"""The pieces of a body of unknown length come in as they are read; all of them go out at once.
 
 What ASGI offers is a message per read: two copies of each piece and a turn of the event loop,
 which for a body of megabytes is most of what it costs to receive.
@@ -22,10 +22,10 @@ class Connection(Protocol):
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop that serves it: to ask asyncio for it takes a system call each time."""
 
-    async def read_rest(self, room: int) -> list[bytes]:
-        """What is still to come of the body that is arriving, as far as there is room for it.
+    async def read_rest(self, begun: bytes, length: int | None, cap: int) -> bytes:
+        """The body that is arriving and has begun, of the length that its head announced, if any.
 
-        A result that is larger than `room` bytes is not the whole. Raises ClientGone.
+        A result that is larger than `cap` bytes is not the whole. Raises ClientGone.
         """
 
 

@@ -4,7 +4,9 @@ import asyncio
 import re
 from typing import Any
 
+import httptools
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -12,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
+from proxy.edge.fill import LARGEST_BYTES, Fill
 from proxy.edge.intake import CONNECTION, Intake
 from proxy.edge.lump import Lump
 from proxy.edge.respond import error_body
@@ -67,18 +70,30 @@ class Protocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    async def read_rest(self, room: int) -> list[bytes]:
-        """What is still to come of the body that is arriving, as far as there is room for it.
-
-        Raises ClientGone.
-        """
-        intake = self._intake = Intake(self.loop, room)
+    async def read_rest(self, begun: bytes, length: int | None, cap: int) -> bytes:
+        """The body that is arriving; see Connection. Raises ClientGone."""
+        if length is not None and length <= LARGEST_BYTES:
+            fill = Fill(self, self.loop, begun, length)
+            self.transport.set_protocol(fill)
+            self.flow.resume_reading()
+            return await fill.wait()
+        intake = self._intake = Intake(self.loop, cap - len(begun))
         self.flow.resume_reading()
         try:
-            return await intake.wait()
+            return b"".join((begun, *await intake.wait()))
         finally:
             if self._intake is intake:
                 self._intake = None
+
+    def body_came(self) -> None:
+        """Bytes of a body went past the parser."""
+        self._reads += 1
+
+    def body_ended(self) -> None:
+        """A body that went past the parser is whole: a new one reads what follows."""
+        self.parser = new_parser(self)
+        self.transport.set_protocol(self)
+        self.on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         self._reads += 1
@@ -105,10 +120,16 @@ class Protocol(HttpToolsProtocol):
             self.cycle.transport = Lump(self.cycle)
 
     def on_body(self, body: bytes) -> None:
-        if self._intake is None:
+        cycle: RequestResponseCycle = self.cycle
+        if self._intake is not None:
+            self._intake.add(body)
+        elif cycle.body or cycle.response_complete:
             super().on_body(body)
         else:
-            self._intake.add(body)
+            cycle.body = body  # type: ignore[assignment]  # not copied, and most bodies are one piece
+            if len(body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         self._expects_head = True
@@ -143,6 +164,13 @@ class Protocol(HttpToolsProtocol):
                 + body
             )
         self.transport.close()
+
+
+def new_parser(protocol: HttpToolsProtocol) -> httptools.HttpRequestParser:
+    """A parser as uvicorn makes it: requests may follow one that announces its connection's end."""
+    parser = httptools.HttpRequestParser(protocol)
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
 
 
 def ignore_offer(data: bytes) -> bytes:

@@ -149,25 +149,25 @@ async def test_unknown_codings_are_refused(encoding: bytes) -> None:
 class Connected:
     """A connection whose rest of the body is known."""
 
-    def __init__(self, *pieces: bytes) -> None:
-        self.pieces = list(pieces)
-        self.room = -1
+    def __init__(self, rest: bytes) -> None:
+        self.rest = rest
+        self.told: tuple[int | None, int] | None = None
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
 
-    async def read_rest(self, room: int) -> list[bytes]:
-        self.room = room
-        return self.pieces
+    async def read_rest(self, begun: bytes, length: int | None, cap: int) -> bytes:
+        self.told = length, cap
+        return begun + self.rest
 
 
 async def test_rest_of_a_body_comes_from_its_connection() -> None:
     """The first message and what the connection collects are one body."""
-    connection = Connected(b"cd", b"ef")
+    connection = Connected(b"cdef")
     client = Client(b"ab", b"never read")
-    assert await read_body(client.receive, None, 100, connection) == b"abcdef"
-    assert connection.room == 98
+    assert await read_body(client.receive, 6, 100, connection) == b"abcdef"
+    assert connection.told == (6, 100)
 
 
 async def test_rest_over_the_cap_is_refused() -> None:
@@ -198,6 +198,45 @@ async def test_large_bodies_arrive_whole_however_they_are_sent() -> None:
             assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
         writer.close()
     assert [asked.body for asked in turn.asked] == [body] * 5
+
+
+async def test_body_of_unknown_length_arrives_whole() -> None:
+    """Chunks of any size are one body, and a request of known length follows on the connection."""
+    turn = FakeTurn()
+    body = bytes(range(256)) * 2000
+    chunks = [body[at : at + 70_001] for at in range(0, len(body), 70_001)]
+    async with running(Rig(turn.chat)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PATH + b"Transfer-Encoding: chunked\r\n\r\n")
+        for chunk in chunks:
+            writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
+        writer.write(PATH + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+    assert [asked.body for asked in turn.asked] == [body] * 2
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Content-Length: 300000\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 300000\r\n",
+        b"Content-Length: 300000\r\nContent-Length: 400000\r\n",
+    ],
+)
+async def test_body_of_two_lengths_is_refused(framing: bytes) -> None:
+    """Whoever reads one length and forwards the other lets requests be smuggled."""
+    turn = FakeTurn()
+    async with running(Rig(turn.chat)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PATH + framing + b"\r\n" + b"x" * 400_000)
+        answer = await reader.read(12)
+        writer.transport.abort()
+    assert answer == b"HTTP/1.1 400"
+    assert not turn.asked
 
 
 async def test_client_that_leaves_inside_a_large_body_is_let_go() -> None:

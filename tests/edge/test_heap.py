@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from proxy.edge.heap import keep_large_blocks
+from proxy.edge.heap import keep_large_blocks, unwritten
 
 FREED = """
 import resource
-from proxy.edge.heap import keep_large_blocks
+from proxy.edge.heap import keep_large_blocks, unwritten
 assert keep_large_blocks({})
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -36,3 +36,9 @@ def test_freed_blocks_are_used_again() -> None:
 def test_operators_settings_win(name: str, value: str) -> None:
     """Whoever tunes the allocator from outside knows why."""
     assert not keep_large_blocks({name: value})
+
+
+def test_unwritten_bytes_have_their_size() -> None:
+    """They are an object of their own, which nobody else holds."""
+    assert [len(unwritten(size)) for size in (2, 70_000)] == [2, 70_000]
+    assert unwritten(70_000) is not unwritten(70_000)
