@@ -14,6 +14,7 @@ from proxy.edge.admit import Gate
 from proxy.edge.auth import Door
 from proxy.edge.head import Head, read_head
 from proxy.edge.intake import loop_of
+from proxy.edge.lump import answer_of
 from proxy.edge.respond import Response
 from proxy.edge.watch import ClientGone, Watch
 from proxy.errors import NotOffered, Unavailable, UpstreamError, UsherError
@@ -90,7 +91,7 @@ class Edge:
 
         watch = Watch(receive, loop_of(scope))
         # With the last message the client may leave; what follows is ours to finish.
-        response = Response(send, head.request_id, on_start, watch.stop)
+        response = Response(send, head.request_id, on_start, watch.stop, answer_of(scope))
         try:
             with watch:
                 exchange = Exchange(scope, receive, head, watch, [])

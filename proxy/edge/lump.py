@@ -1,8 +1,21 @@
 """A response's head and body come in; the head goes out in one write with the body's beginning."""
 
 import asyncio
+import re
+from collections.abc import Callable
+from typing import TypeAlias
 
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from proxy.wire import Headers
+
+ANSWER = "usher.answer"
+"""Where a scope has the short way for a response that is whole; only our own server has one."""
+Answer: TypeAlias = Callable[[int, Headers, bytes], bool]
+"""Takes status, headers and body; False when nothing was sent and the usual way has to be gone."""
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Lump(asyncio.Transport):
@@ -31,6 +44,32 @@ class Lump(asyncio.Transport):
         else:
             self._transport.write(data)  # an interim answer
 
+    def answer(self, status: int, headers: Headers, body: bytes) -> bool:
+        """Send a whole response at once: what uvicorn does in two steps, written out once.
+
+        `headers` frame the body. What uvicorn would refuse or wait for is left to uvicorn.
+        """
+        cycle = self._cycle
+        if cycle.response_started or cycle.disconnected or cycle.flow.write_paused:
+            return False
+        lines = [name + b": " + value for name, value in (*cycle.default_headers, *headers)]
+        if (b"connection", b"close") in headers:
+            cycle.keep_alive = False
+        elif not cycle.keep_alive:
+            lines.append(b"connection: close")
+        head = b"\r\n".join(lines)
+        breaks = len(lines) - 1
+        if head.count(b"\n") != breaks or head.count(b"\r") != breaks or _CONTROL.search(head):
+            return False
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        self._transport.writelines((STATUS_LINE[status], head, b"\r\n\r\n", body))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self._transport.close()
+        cycle.on_response()
+        return True
+
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
@@ -39,3 +78,9 @@ class Lump(asyncio.Transport):
         if head is not None:
             self._transport.write(head)
         self._transport.close()
+
+
+def answer_of(scope: Scope) -> Answer | None:
+    """The short way to answer a request, when our own server has read it."""
+    answer: Answer | None = scope.get(ANSWER)
+    return answer

@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 
 from proxy.edge.fill import LARGEST_BYTES, Fill
 from proxy.edge.intake import CONNECTION, Intake
-from proxy.edge.lump import Lump
+from proxy.edge.lump import ANSWER, Lump
 from proxy.edge.respond import error_body
 from proxy.errors import BadRequest, ClientTooSlow, HeadersTooLarge, UsherError
 
@@ -117,7 +117,8 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
         # An answer to HEAD has no body that its head could wait for.
         if self.cycle is not before and self.scope["method"] != "HEAD":
-            self.cycle.transport = Lump(self.cycle)
+            lump = self.cycle.transport = Lump(self.cycle)
+            self.scope[ANSWER] = lump.answer  # type: ignore[literal-required]  # as above
 
     def on_body(self, body: bytes) -> None:
         cycle: RequestResponseCycle = self.cycle

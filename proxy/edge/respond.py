@@ -6,6 +6,7 @@ from math import ceil
 import orjson
 from starlette.types import Send
 
+from proxy.edge.lump import Answer
 from proxy.edge.pulse import FRAME_ENDS, Pulse
 from proxy.errors import UsherError
 from proxy.plan.exchange import Reply
@@ -45,6 +46,7 @@ class Response:
     """
 
     __slots__ = (
+        "_answer",
         "_frames",
         "_last",
         "_left",
@@ -58,8 +60,14 @@ class Response:
     )
 
     def __init__(
-        self, send: Send, request_id: str, on_start: Callable[[], None], on_end: Callable[[], None]
+        self,
+        send: Send,
+        request_id: str,
+        on_start: Callable[[], None],
+        on_end: Callable[[], None],
+        answer: Answer | None = None,
     ) -> None:
+        self._answer = answer
         self._send = send
         self._request_id = request_id
         self._on_start = on_start
@@ -101,8 +109,12 @@ class Response:
             body = b""
         else:
             headers.append((b"content-length", b"%d" % len(body)))
-        await self._start(reply.status, headers)
-        await self._finish(body)
+        status = self._begin(reply.status, headers)
+        self._on_end()
+        if self._answer is None or not self._answer(status, headers, body):
+            await self._send_head(status, headers)
+            await self._finish(body)
+        self.done = True
 
     async def _write_stream(
         self, reply: Reply, body: AsyncIterator[bytes], ping_seconds: float
@@ -134,18 +146,18 @@ class Response:
             await self._finish(b"")
 
     async def _start(self, status: int, headers: Headers) -> None:
-        # HTTP has no other final status, and some upstreams invent one.
+        await self._send_head(self._begin(status, headers), headers)
+
+    def _begin(self, status: int, headers: Headers) -> int:
+        """The status to send; HTTP has no other final ones, and some upstreams invent one."""
         self.status = status if 200 <= status <= 599 else 502
         self._on_start()
         if self.closing:
             headers.append((b"connection", b"close"))
-        await self._send(
-            {
-                "type": "http.response.start",
-                "status": self.status,
-                "headers": headers,
-            }
-        )
+        return self.status
+
+    async def _send_head(self, status: int, headers: Headers) -> None:
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _finish(self, body: bytes) -> None:
         self._on_end()

@@ -1,6 +1,7 @@
 """An answer on one of aiohttp's connections comes in; its status, headers and chunks go out."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
 import aiohttp
@@ -8,6 +9,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 from proxy.errors import StreamTruncated, UpstreamTimeout
+from proxy.upstream.aiohttp_kept import Kept
 from proxy.wire import Headers
 
 
@@ -22,33 +24,57 @@ class Hold(Protocol):
         """Let go; a connection that is still held is hung up."""
 
 
+class Clock(Protocol):
+    """Who limits how long the upstream may be quiet inside its answer."""
+
+    def wait(self, content: aiohttp.StreamReader) -> None:
+        """More is expected from now on."""
+
+    def heard(self) -> None:
+        """It is here."""
+
+
 class Lent:
-    """A connection that goes back to the pool when the answer on it is whole."""
+    """A kept connection, until the answer on it is whole; then `give_back` gets it."""
 
-    __slots__ = ("connection",)
+    __slots__ = ("_give_back", "_kept")
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection: Connection | None = connection
+    def __init__(self, kept: Kept, give_back: Callable[[Kept], None]) -> None:
+        self._kept: Kept | None = kept
+        self._give_back = give_back
+
+    @property
+    def connection(self) -> Connection | None:
+        return None if self._kept is None else self._kept.connection
+
+    def wait(self, content: aiohttp.StreamReader) -> None:
+        if self._kept is not None:
+            self._kept.wait(content)
+
+    def heard(self) -> None:
+        if self._kept is not None:
+            self._kept.heard()
 
     def end(self) -> None:
-        """The answer is whole. A connection that speaks something else from now on is kept."""
-        connection = self.connection
-        if connection is None or (connection.protocol is not None and connection.protocol.upgraded):
+        """The answer is whole. A connection that speaks something else is hung up later."""
+        kept = self._kept
+        if kept is None or kept.protocol.upgraded:
             return
-        self.connection = None
-        connection.release()
+        kept.heard()
+        self._kept = None
+        self._give_back(kept)
 
     def close(self) -> None:
         """Hang up, unless the answer was whole."""
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            connection.close()
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.hang_up()
 
 
 class AiohttpAnswer:
     """An answer whose head is here."""
 
-    __slots__ = ("_content", "_framing", "_hold", "_protocol", "headers", "status")
+    __slots__ = ("_clock", "_content", "_framing", "_hold", "_protocol", "headers", "status")
 
     def __init__(
         self,
@@ -56,17 +82,18 @@ class AiohttpAnswer:
         content: aiohttp.StreamReader,
         protocol: ResponseHandler | None,
         hold: Hold,
+        clock: Clock | None = None,
     ) -> None:
         self.status, self.headers, self._framing = head
         self._content = content
         self._protocol = protocol
         self._hold = hold
+        self._clock = clock
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """One item per socket read. Raises StreamTruncated or UpstreamTimeout."""
-        content = self._content
         try:
-            while chunk := await content.readany():
+            while chunk := await self._next():
                 yield chunk
             if self._protocol is not None and isinstance(self._protocol.exception(), OSError):
                 # Without a length or chunks an answer ends with the connection, and aiohttp
@@ -80,6 +107,15 @@ class AiohttpAnswer:
             ) from None
         finally:
             self._abort()
+
+    async def _next(self) -> bytes:
+        if self._clock is None:
+            return await _read_some(self._content)
+        self._clock.wait(self._content)
+        try:
+            return await _read_some(self._content)
+        finally:
+            self._clock.heard()
 
     async def read(self) -> bytes:
         """The rest of the body at once. Raises as `chunks` does."""
@@ -104,3 +140,21 @@ class AiohttpAnswer:
         if connection is not None and connection.transport is not None:
             connection.transport.abort()
         self._hold.close()
+
+
+async def _read_some(content: aiohttp.StreamReader) -> bytes:
+    """What is there, or comes next; empty at the end.
+
+    The same as `readany`, which for each HTTP chunk asks aiohttp's parser to go on: half of what
+    it takes to read a stream. So chunks that came together are made one before it sees them.
+    """
+    waiting: deque[bytes] | None = getattr(content, "_buffer", None)
+    if waiting is None:
+        return await content.readany()
+    while not waiting and not content.is_eof() and content.exception() is None:
+        await content._wait("readany")  # noqa: SLF001 - `readany` would read at once
+    if len(waiting) > 1:
+        whole = b"".join(waiting)
+        waiting.clear()
+        waiting.append(whole)
+    return await content.readany()

@@ -3,6 +3,7 @@
 import asyncio
 import select
 import ssl
+from collections import deque
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -11,18 +12,56 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
+from proxy.upstream.aiohttp_kept import Kept, watch_end
+from proxy.upstream.h1_head import Origin
 from proxy.upstream.transport import KEEPALIVE_SECONDS
+
+SWEEP_SECONDS = 1.0
 
 
 class Connector(aiohttp.TCPConnector):
-    """A pool that looks at a kept connection before it is used again.
+    """aiohttp's pool, and before it the connections that small requests keep.
 
-    The event loop may not have come round yet to an end that has already arrived.
+    To give one back and take it out again costs aiohttp more than to read an answer. A kept
+    connection is looked at before it is used again: the event loop may not have come round yet to
+    an end that has already arrived.
     """
 
     def __init__(self, ssl_context: ssl.SSLContext | None) -> None:
         super().__init__(limit=0, keepalive_timeout=KEEPALIVE_SECONDS, ssl=ssl_context or True)
+        self._kept: dict[Origin, deque[Kept]] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
         self._used: WeakKeyDictionary[ResponseHandler, select.poll | None] = WeakKeyDictionary()
+
+    def take(self, origin: Origin) -> Kept | None:
+        """The newest kept connection to a place that is still good."""
+        idle = self._kept.get(origin)
+        before = self._loop.time() - KEEPALIVE_SECONDS
+        while idle:
+            kept = idle.pop()
+            if kept.idle_since > before and kept.usable():
+                return kept
+            kept.close()
+        return None
+
+    def keep(self, origin: Origin, kept: Kept) -> None:
+        """Keep a connection whose answer is whole, as long as others may follow on it."""
+        if self.closed or kept.protocol.should_close or kept.unsent():
+            kept.hang_up()
+            return
+        kept.idle_since = self._loop.time()
+        self._kept.setdefault(origin, deque()).append(kept)
+        if self._sweeper is None:
+            self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for idle in self._kept.values():
+            for kept in idle:
+                kept.close()
+        self._kept.clear()
+        await super().close(abort_ssl=abort_ssl)
 
     async def connect(
         self,
@@ -30,13 +69,18 @@ class Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> Connection:
+        key = req.connection_key
+        kept = self.take(Origin(key.is_ssl, key.host, key.port or 0))
+        if kept is not None:
+            kept.stop()
+            return kept.connection
         while True:
             connection = await super().connect(req, traces, timeout)
             protocol = connection.protocol
             if protocol is None:
                 break
             if protocol not in self._used:
-                self._used[protocol] = _watch_end(connection.transport)
+                self._used[protocol] = watch_end(connection.transport)
                 break
             poll = self._used[protocol]
             # Only its end can be there on an idle connection, or garbage.
@@ -46,21 +90,24 @@ class Connector(aiohttp.TCPConnector):
         connection.add_callback(partial(_drop_unsent, connection))
         return connection
 
+    def _sweep(self) -> None:
+        """Hang up on what has been idle for too long, oldest first."""
+        self._sweeper = None
+        before = self._loop.time() - KEEPALIVE_SECONDS
+        for origin, idle in list(self._kept.items()):
+            while idle and (idle[0].idle_since <= before or not idle[0].protocol.is_connected()):
+                idle.popleft().close()
+            if not idle:
+                del self._kept[origin]
+        if self._kept:
+            self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
 
 def _drop_unsent(connection: Connection) -> None:
     """On release, keep no half-sent request alive: a close would wait until the rest is taken."""
     transport = connection.transport
     if transport is not None and transport.get_write_buffer_size():
         transport.abort()
-
-
-def _watch_end(transport: asyncio.Transport | None) -> "select.poll | None":
-    """What tells whether a connection can be read; None where the system has no such call."""
-    if transport is None or not hasattr(select, "poll"):
-        return None
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return poll
 
 
 class Watch:

@@ -3,19 +3,18 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import aiohttp
-from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from yarl import URL
 
 from proxy.errors import BadRequest, ConnectFailed, UpstreamError, UpstreamTimeout
 from proxy.upstream.aiohttp_answer import AiohttpAnswer, Lent
+from proxy.upstream.aiohttp_kept import Kept
 from proxy.upstream.aiohttp_pool import Connector, Watch
-from proxy.upstream.h1_head import Origin, Place, locate, render_head
+from proxy.upstream.h1_head import Origin, locate, render_head
 from proxy.upstream.transport import IDEMPOTENT, PerLoop, UpstreamRequest, site
 
 READ_BYTES: Final = 256 * 1024
@@ -27,19 +26,14 @@ _SWITCHING: Final = 101
 OWN_HEADERS: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
-class AiohttpTransport:
-    """The default transport: one connection pool without a limit."""
+class _Local:
+    """What belongs to one event loop."""
 
-    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
-        self._ssl = ssl_context
-        self._sessions = PerLoop(self._open)
-        self._watch = Watch()
-        self._asking: WeakKeyDictionary[aiohttp.BaseConnector, dict[Origin, aiohttp.ClientRequest]]
-        self._asking = WeakKeyDictionary()
-
-    def _open(self) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=Connector(self._ssl),
+    def __init__(self, ssl_context: ssl.SSLContext | None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.connector = Connector(ssl_context)
+        self.session = aiohttp.ClientSession(
+            connector=self.connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=READ_BYTES,
@@ -48,6 +42,31 @@ class AiohttpTransport:
             skip_auto_headers=OWN_HEADERS,
             requote_redirect_url=False,
         )
+        self._ways: dict[Origin, aiohttp.ClientRequest] = {}
+
+    async def dial(self, origin: Origin, request: UpstreamRequest) -> Kept:
+        """A connection that is not kept yet; aiohttp wants a request of its own to tell where."""
+        way = self._ways.get(origin)
+        if way is None:
+            url = _url(request.url)
+            way = self._ways[origin] = aiohttp.ClientRequest("GET", url, loop=self.loop)
+        clock = _clock(request.connect_seconds, request.idle_seconds)
+        try:
+            connection = await self.connector.connect(way, [], clock)
+        except TimeoutError:
+            raise aiohttp.ConnectionTimeoutError from None
+        if connection.protocol is None:
+            raise aiohttp.ServerDisconnectedError
+        return Kept(connection, connection.protocol, self.loop)
+
+
+class AiohttpTransport:
+    """The default transport: one connection pool without a limit."""
+
+    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
+        self._ssl = ssl_context
+        self._locals = PerLoop(lambda: _Local(self._ssl))
+        self._watch = Watch()
 
     async def send(self, request: UpstreamRequest) -> AiohttpAnswer:
         """Return once the head of the answer is here. Raises as Transport says."""
@@ -60,9 +79,9 @@ class AiohttpTransport:
 
     async def aclose(self) -> None:
         """Close the connections that the running event loop owns."""
-        session = self._sessions.release()
-        if session is not None:
-            await session.close()
+        local = self._locals.release()
+        if local is not None:
+            await local.session.close()
 
     async def _ask(self, request: UpstreamRequest) -> AiohttpAnswer:
         """Write a small request on a connection of the pool, and read its answer, by aiohttp.
@@ -72,43 +91,26 @@ class AiohttpTransport:
         """
         place = locate(request.url)
         head = render_head(request, place)
-        connection = await self._connect(request, place)
+        local = self._locals.current()
+        kept = local.connector.take(place.origin) or await local.dial(place.origin, request)
         try:
-            message, content = await _exchange(connection, head, request)
+            message, content = await _exchange(kept, head, request)
         except BaseException:
-            connection.close()
+            kept.hang_up()
             raise
-        lent = Lent(connection)
-        protocol = connection.protocol
-        if protocol is not None and not content.is_eof():
-            self._watch.follow(protocol, content)
+        lent = Lent(kept, partial(local.connector.keep, place.origin))
+        if not content.is_eof():
+            self._watch.follow(kept.protocol, content)
         content.on_eof(lent.end)
         found = message.code, list(message.raw_headers), message.headers
-        return AiohttpAnswer(found, content, protocol, lent)
-
-    async def _connect(self, request: UpstreamRequest, place: Place) -> Connection:
-        """A connection to where the request goes; aiohttp wants a request of its own to tell it."""
-        connector = self._sessions.current().connector
-        assert connector is not None
-        known = self._asking.setdefault(connector, {})
-        asking = known.get(place.origin)
-        if asking is None:
-            loop = asyncio.get_running_loop()
-            asking = known[place.origin] = aiohttp.ClientRequest(
-                "GET", _url(request.url), loop=loop
-            )
-        clock = _clock(request.connect_seconds, request.idle_seconds)
-        try:
-            return await connector.connect(asking, [], clock)
-        except TimeoutError:
-            raise aiohttp.ConnectionTimeoutError from None
+        return AiohttpAnswer(found, content, kept.protocol, lent, lent)
 
     async def _upload(self, request: UpstreamRequest) -> AiohttpAnswer:
         """Send a large body, or one that is still coming, by aiohttp alone."""
         upload = _Upload(request.body, request.idle_seconds)
         try:
             async with asyncio.timeout(None) as upload.clock:
-                response = await self._sessions.current().request(
+                response = await self._locals.current().session.request(
                     request.method,
                     _url(request.url),
                     headers=_text_headers(request),
@@ -126,29 +128,29 @@ class AiohttpTransport:
 
 
 async def _exchange(
-    connection: Connection, head: bytes, request: UpstreamRequest
+    kept: Kept, head: bytes, request: UpstreamRequest
 ) -> tuple[RawResponseMessage, aiohttp.StreamReader]:
     """Send a request and return with the head of its answer; what is announced first is skipped."""
-    protocol = connection.protocol
-    if protocol is None or protocol.transport is None:
+    protocol = kept.protocol
+    if protocol.transport is None:
         raise aiohttp.ServerDisconnectedError
     protocol.set_response_params(
         skip_payload=request.method == "HEAD",
         read_until_eof=True,
         auto_decompress=False,
-        read_timeout=request.idle_seconds,
         read_bufsize=READ_BYTES,
         max_line_size=HEAD_BYTES,
         max_field_size=HEAD_BYTES,
     )
     protocol.transport.write(head + request.body if isinstance(request.body, bytes) else head)
-    protocol.start_timeout()
+    kept.begin(request.idle_seconds)
     while True:
         try:
             message, content = await protocol.read()
         except HttpProcessingError:
             raise UpstreamError(f"{site(request.url)} did not answer in HTTP") from None
         if message.code >= _FINAL or message.code == _SWITCHING:
+            kept.heard()
             return message, content
 
 
