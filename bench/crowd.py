@@ -52,7 +52,7 @@ def _tenants(bench: Bench, upstream: int) -> Iterator[str]:
     (data / "keys.json").write_bytes(msgspec.json.encode(Content(keys=keys)))
     body = {"model": "m", "messages": [{"role": "user", "content": ASK}], "tools": many_tools(100)}
     text = orjson.dumps(body)
-    server = usher(site, "h1")
+    server = usher(site)
     with _started(server, site) as process:
         idle, served = process.rss(), 0
         for count in TENANTS:
@@ -76,7 +76,7 @@ def _workers(bench: Bench, upstream: int) -> Iterator[str]:
     work = Work("small", "small", 64, 6_000)
     for count in WORKERS[: max(1, (os.cpu_count() or 1).bit_length())]:
         site = Site(bench.folder / f"workers{count}", upstream, free_port())
-        server = usher(site, "h1")
+        server = usher(site)
         server = replace(server, command=[*server.command, f"--workers={count}"])
         with _started(server, site) as process:
             bench.sample(server, process, work)

@@ -29,7 +29,7 @@ def main() -> int:
         bench = Bench(build_programs(), {}, folder)
         with bench.upstream() as upstream:
             sites = (Site(folder / "site", upstream, free_port()) for _ in itertools.count())
-            server = usher(next(sites), "h1")
+            server = usher(next(sites))
             environ = {**server.environ, "USHER_PREDICTION__RANKER": "lexical"}
             start = running(server.command, server.port, server.ready, environ, folder / "run")
             with start as process:

@@ -22,12 +22,9 @@ SMALL = Work("small", "small", 16, 1200)
 LARGE = Work("large", "large", 4, 80, settle=8.0)
 STREAM = Work("stream", "stream", 16, 96, "event")
 LIMITS: Mapping[tuple[str, str], float] = {
-    ("usher aiohttp", "small"): 18.0,
-    ("usher h1", "small"): 12.0,
-    ("usher aiohttp", "large"): 3.0,
-    ("usher h1", "large"): 2.6,
-    ("usher aiohttp", "stream"): 0.42,
-    ("usher h1", "stream"): 0.26,
+    ("usher", "small"): 10.0,
+    ("usher", "large"): 2.0,
+    ("usher", "stream"): 0.33,
 }
 """CPU in requests of the echo server: the same body for `large`, a small one for the others."""
 START_CPU = 12.0
@@ -56,8 +53,8 @@ def _measure() -> tuple[list[Sample], list[Start]]:
         bench = Bench(build_programs(), bodies, folder)
         with bench.upstream() as upstream:
             sites = (Site(folder / "site", upstream, free_port()) for _ in itertools.count())
-            servers = [usher(next(sites), "aiohttp"), usher(next(sites), "h1"), echo(next(sites))]
-            starts = measure_starts(bench, [servers[0], servers[2]], 2)
+            servers = [usher(next(sites)), echo(next(sites))]
+            starts = measure_starts(bench, servers, 2)
             works = (SMALL, LARGE, STREAM)
             return measure_works(bench, servers, works, ROUNDS, lambda _: None), starts
 

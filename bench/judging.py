@@ -140,12 +140,12 @@ async def measure(backend: Backend, turns: int) -> float:
     return spent
 
 
-async def over_http(transport: str, port: int, turns: int) -> float:
-    """The same with the stand-in model behind a transport."""
+async def over_http(port: int, turns: int) -> float:
+    """The same with the stand-in model behind a connection."""
     own = {"base_url": f"http://127.0.0.1:{port}/v1/systemone", "api_key": "k"}
     resolved = resolve("standin", DecisionProvider.model_validate(own), {})
     assert resolved is not None
-    way = load_transport(transport)
+    way = load_transport("aiohttp")
     try:
         backend = build_decision_backend("standin", resolved, way, retries=1, seconds=None)
         return await measure(backend, turns)
@@ -165,8 +165,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         place = {"PYTHONPATH": str(Path(__file__).parent.parent)}
         with running(command, port, "/", place, Path(folder)):
-            for transport in ("h1", "aiohttp"):
-                found[transport] = uvloop.run(over_http(transport, port, turns))
+            found |= {"aiohttp": uvloop.run(over_http(port, turns))}
     sys.stdout.write(json.dumps({name: round(spent, 3) for name, spent in found.items()}) + "\n")
 
 

@@ -57,10 +57,10 @@ class Site:
     port: int
 
 
-def usher(site: Site, transport: str) -> Server:
+def usher(site: Site) -> Server:
     """Usher as `usher serve` starts it, ledger and all."""
     return Server(
-        f"usher {transport}",
+        "usher",
         [
             sys.executable,
             "-c",
@@ -73,7 +73,6 @@ def usher(site: Site, transport: str) -> Server:
         {
             "OPENAI_BASE_URL": f"http://127.0.0.1:{site.upstream}/v1",
             "OPENAI_API_KEY": "sk-bench",
-            "USHER_UPSTREAM__TRANSPORT": transport,
             "USHER_DATA": str(site.folder / "data"),
             "PYTHONPATH": str(Path(__file__).parent.parent),
         },
@@ -164,7 +163,7 @@ def installed(folder: Path, upstream: int, ports: Iterator[int]) -> list[Server]
     def site(name: str) -> Site:
         return Site(folder / name, upstream, next(ports))
 
-    own = [usher(site("aiohttp"), "aiohttp"), usher(site("h1"), "h1"), echo(site("echo"))]
+    own = [usher(site("usher")), echo(site("echo"))]
     makers = (nginx, vllm_router, portkey, litellm)
     peers = [make(site(make.__name__)) for make in makers]
     return [*own, *(peer for peer in peers if peer is not None)]

@@ -46,7 +46,7 @@ def main() -> int:
             print("soak: no C compiler here, so nothing was measured")
             return 0
         with bench.upstream() as upstream:
-            server = usher(Site(bench.folder / "site", upstream, free_port()), "aiohttp")
+            server = usher(Site(bench.folder / "site", upstream, free_port()))
             start = running(
                 server.command, server.port, server.ready, server.environ, bench.folder / "run"
             )

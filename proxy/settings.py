@@ -57,9 +57,9 @@ class Upstream(Section):
     api_key: SecretStr | None = Field(
         None, description="Key sent upstream; unset: the caller's own Authorization is forwarded."
     )
-    transport: Literal["aiohttp", "h1", "httpx"] = Field(
+    transport: Literal["aiohttp", "httpx"] = Field(
         "aiohttp",
-        description="HTTP client: aiohttp, h1 (HTTP/1.1, least CPU) or httpx (HTTP/2, proxies).",
+        description="HTTP client: aiohttp (HTTP/1.1, least CPU) or httpx (HTTP/2, proxies).",
     )
     connect_seconds: float = Field(5.0, gt=0, description="Seconds to wait for a connection.")
     idle_seconds: float = Field(

@@ -12,7 +12,6 @@ from proxy.upstream.transport import Transport, UpstreamRequest, UpstreamRespons
 
 _PLACES: Mapping[str, tuple[str, str]] = {
     "aiohttp": ("proxy.upstream.aiohttp_transport", "AiohttpTransport"),
-    "h1": ("proxy.upstream.h1_transport", "H1Transport"),
     "httpx": ("proxy.upstream.httpx_transport", "HttpxTransport"),
     "litellm": ("proxy.upstream.litellm_adapter", "LitellmTransport"),
     "standin": ("proxy.upstream.standin", "StandinTransport"),
@@ -48,26 +47,14 @@ def load_transport(name: str) -> Transport:
 def make_ways(
     settings: Settings, replaced: Mapping[str, Transport] | None = None
 ) -> dict[str, Transport]:
-    """The ways by kind of target, some `replaced`. The default upstream's is loaded at once.
-
-    `judge` leads where `openai` does: judgments are small requests of our own, one per turn, so
-    they go by the leanest client unless the operator's proxies need httpx.
-    """
-    ways = _make_own(settings)
-    if replaced:
-        ways |= replaced
-    if "judge" not in ways:
-        lean = "openai" not in (replaced or {}) and settings.upstream.transport != "httpx"
-        ways["judge"] = LateTransport(lambda: load_transport("h1")) if lean else ways["openai"]
-    return ways
-
-
-def _make_own(settings: Settings) -> dict[str, Transport]:
+    """The ways by kind of target, some `replaced`. The default upstream's is loaded at once."""
     ways: dict[str, Transport] = {
         kind: LateTransport(lambda kind=kind: load_transport(kind))  # type: ignore[misc]  # bound now
         for kind in ("litellm", "standin")
     }
     openai = settings.upstream.transport
     if settings.upstream.base_url is None and not settings.providers:
-        return {**ways, "openai": LateTransport(lambda: load_transport(openai))}
-    return {**ways, "openai": load_transport(openai)}
+        ways["openai"] = LateTransport(lambda: load_transport(openai))
+    else:
+        ways["openai"] = load_transport(openai)
+    return {**ways, **(replaced or {})}

@@ -50,26 +50,21 @@ async def test_every_kind_of_target_has_a_way() -> None:
     """With and without a configured upstream."""
     settings = Settings.model_validate({"upstream": {"base_url": "http://127.0.0.1:1/v1"}})
     for ways in (make_ways(Settings()), make_ways(settings)):
-        assert set(ways) == {"openai", "litellm", "standin", "judge"}
+        assert set(ways) == {"openai", "litellm", "standin"}
     assert isinstance(make_ways(settings)["openai"], AiohttpTransport)
 
 
-async def test_judgments_go_by_the_lean_client_where_they_may() -> None:
-    """Unless the operator's own transport is there for its proxies, or a test replaces the way."""
-    for transport, own in (("aiohttp", True), ("h1", True), ("httpx", False)):
-        upstream = {"base_url": "http://127.0.0.1:1/v1", "transport": transport}
-        ways = make_ways(Settings.model_validate({"upstream": upstream}))
-        assert (ways["judge"] is not ways["openai"]) is own
+async def test_ways_can_be_replaced() -> None:
+    """Whoever composes a gateway of other parts brings the way that they know."""
     fake = FakeTransport(answer=lambda _: completion("Hi"))
-    ways = make_ways(Settings(), {"openai": fake})
-    assert ways["judge"] is ways["openai"] is fake
+    assert make_ways(Settings(), {"openai": fake})["openai"] is fake
 
 
 def test_start_up_loads_none_of_the_others() -> None:
     """Neither httpx nor the stand-in is imported by composing a gateway."""
     code = (
         "import sys, proxy.app;"
-        "late = ('httpx', 'proxy.upstream.standin.model', 'proxy.upstream.h1_transport');"
+        "late = ('httpx', 'proxy.upstream.standin.model');"
         "print([name for name in late if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -37,10 +37,7 @@ DECISION_NAMES = ("jev", "clef", "typesafe/", "~typesafe/", "gpt-6-luna", "usher
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What judges work with; `ways` reaches upstreams by kind of target, as in the turn.
-
-    Where there is one of their own, named `judge`, it is for the kind `openai`.
-    """
+    """What judges work with; `ways` reaches upstreams by kind of target, as in the turn."""
 
     ways: Mapping[str, Transport]
     prices: Prices
@@ -48,15 +45,6 @@ class Around:
     log: FilteringBoundLogger
     environ: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, Model] = field(default_factory=dict)
-
-    @property
-    def lean(self) -> Transport:
-        """The way for small requests to any URL."""
-        return self.ways.get("judge") or self.ways["openai"]
-
-    def way(self, kind: str) -> Transport | None:
-        """The way to a target of that kind."""
-        return self.lean if kind == "openai" else self.ways.get(kind)
 
 
 class Judges:
@@ -157,7 +145,7 @@ class Judges:
             yield build_decision_backend(
                 name,
                 resolved,
-                self._around.lean,
+                self._around.ways["openai"],
                 retries=retries,
                 seconds=provider.timeout_ms / 1000 if provider.timeout_ms else None,
             )
@@ -190,7 +178,7 @@ class Judges:
 
     def _chat(self, name: str, model: str, url: str, key: str | None, kind: str) -> Backend:
         own = self._settings.classification
-        transport = self._around.way(kind)
+        transport = self._around.ways.get(kind)
         if transport is None:
             raise BadRequest(f"Models of provider {name} cannot judge.")
         headers = json_headers(key)

@@ -13,7 +13,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from proxy.upstream.aiohttp_kept import Kept, watch_end
-from proxy.upstream.h1_head import Origin
+from proxy.upstream.request_head import Origin
 from proxy.upstream.transport import KEEPALIVE_SECONDS
 
 SWEEP_SECONDS = 1.0

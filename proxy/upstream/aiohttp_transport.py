@@ -14,7 +14,7 @@ from proxy.errors import BadRequest, ConnectFailed, UpstreamError, UpstreamTimeo
 from proxy.upstream.aiohttp_answer import AiohttpAnswer, Lent
 from proxy.upstream.aiohttp_kept import Kept
 from proxy.upstream.aiohttp_pool import Connector, Watch
-from proxy.upstream.h1_head import Origin, locate, render_head
+from proxy.upstream.request_head import Origin, locate, render_head
 from proxy.upstream.transport import IDEMPOTENT, PerLoop, UpstreamRequest, site
 
 READ_BYTES: Final = 256 * 1024

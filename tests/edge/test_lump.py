@@ -108,7 +108,7 @@ class Told:
     async def tell(self, status: int, headers: Headers, body: bytes) -> None:
         """The usual way."""
         start = {"type": "http.response.start", "status": status, "headers": headers}
-        await self.cycle.send(start)  # type: ignore[arg-type]
+        await self.cycle.send(start)  # type: ignore[arg-type]  # a plain dict is what ASGI sends
         await self.cycle.send({"type": "http.response.body", "body": body, "more_body": False})
 
 

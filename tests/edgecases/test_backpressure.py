@@ -78,7 +78,7 @@ def request(*, stream: bool, tools: int) -> bytes:
     return head + b"content-length: %d\r\n\r\n" % len(data) + data
 
 
-@pytest.mark.parametrize("transport", ["aiohttp", "h1", "httpx"])
+@pytest.mark.parametrize("transport", ["aiohttp", "httpx"])
 @pytest.mark.parametrize("tools", [0, 60], ids=["passed on", "spliced"])
 async def test_slow_client_holds_its_upstream_back(
     transport: str, tools: int, tmp_path: Path

@@ -5,14 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from proxy.upstream.aiohttp_transport import AiohttpTransport
-from proxy.upstream.h1_transport import H1Transport
 from proxy.upstream.httpx_transport import HttpxTransport
 from proxy.upstream.transport import Transport
 
 
-@pytest.fixture(
-    params=[AiohttpTransport, H1Transport, HttpxTransport], ids=["aiohttp", "h1", "httpx"]
-)
+@pytest.fixture(params=[AiohttpTransport, HttpxTransport], ids=["aiohttp", "httpx"])
 async def transport(request: pytest.FixtureRequest) -> AsyncIterator[Transport]:
     chosen: Transport = request.param()
     yield chosen

@@ -7,7 +7,6 @@ import pytest
 
 from proxy.errors import UpstreamError
 from proxy.upstream.aiohttp_transport import AiohttpTransport
-from proxy.upstream.h1_transport import H1Transport
 from proxy.upstream.httpx_transport import HttpxTransport
 from proxy.upstream.transport import PerLoop, Prepared, Transport, site, take_whole
 from tests.fakes.scripted import (
@@ -71,14 +70,11 @@ def test_loops_never_share_an_object() -> None:
     assert len({id(one) for one in seen}) == 3
 
 
-@pytest.mark.parametrize("make", [AiohttpTransport, H1Transport])
-async def test_answer_that_is_all_here_can_be_taken_at_once(
-    make: type[AiohttpTransport | H1Transport],
-) -> None:
+async def test_answer_that_is_all_here_can_be_taken_at_once() -> None:
     """Its connection is free again; an answer of several reads is left for who reads chunks."""
     slow: list[Step] = [head(200, ("content-length", "4")) + b"ab", Wait(0.05), b"cd"]
     framed = head(200, ("transfer-encoding", "chunked")) + chunk(b"{}") + last_chunk()
-    transport = make()
+    transport = AiohttpTransport()
     async with ScriptedUpstream([json_reply(b"{1}")], [framed], slow) as upstream:
         for body in (b"{1}", b"{}"):
             response = await transport.send(post(upstream.url))
@@ -91,7 +87,7 @@ async def test_answer_that_is_all_here_can_be_taken_at_once(
         await transport.aclose()
 
 
-@pytest.mark.parametrize("make", [AiohttpTransport, H1Transport, HttpxTransport])
+@pytest.mark.parametrize("make", [AiohttpTransport, HttpxTransport])
 async def test_answer_that_was_cut_is_never_taken_for_whole(make: type[Transport]) -> None:
     """What was announced and did not come is missed, however early the end was seen."""
     transport = make()

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.errors import BadRequest, UpstreamError
-from proxy.upstream.h1_head import locate, render_head
+from proxy.upstream.request_head import locate, render_head
 from proxy.upstream.transport import UpstreamRequest
 from proxy.wire import Headers
 
