@@ -66,7 +66,8 @@ async def test_client_that_leaves_is_gone() -> None:
     fill.connection_lost(None)
     assert reader.told == ["eof", "lost"]
     with pytest.raises(ClientGone):
-        await fill.wait()
+        async with asyncio.timeout(1):
+            await fill.wait()
 
 
 async def test_body_that_nobody_waits_for_is_read_to_its_end() -> None:

@@ -5,8 +5,11 @@ from collections.abc import AsyncIterator
 
 import orjson
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
-from proxy.edge.protocol import MAX_HEAD_BYTES, ignore_offer
+from proxy.edge import protocol
+from proxy.edge.protocol import MAX_HEAD_BYTES, Protocol, ignore_offer
 from proxy.plan.exchange import ChatRequest, Reply
 from tests.edge.driver import SSE_TYPE, FakeTurn, Rig, exchange, read_response, running
 
@@ -51,6 +54,52 @@ async def test_large_bodies_do_not_count_as_heads() -> None:
             assert (await read_response(reader)).startswith(b"HTTP/1.1 200 ")
         writer.close()
     assert [asked.body for asked in turn.asked] == [body] * 3
+
+
+async def test_huge_announcements_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No memory is taken for a body that may never come: it is collected as it arrives."""
+    monkeypatch.setattr(protocol, "LARGEST_BYTES", 299_999)
+    monkeypatch.setattr(protocol, "Fill", None)
+    turn = FakeTurn()
+    body = bytes(range(250)) * 1200
+    async with running(Rig(turn.chat)) as port:
+        answer = await exchange(port, TURN % len(body) + body)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert [asked.body for asked in turn.asked] == [body]
+
+
+class Line(asyncio.Transport):
+    """A connection that notes when it is not read any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses = 0
+
+    def pause_reading(self) -> None:
+        self.pauses += 1
+
+
+@pytest.mark.parametrize("pieces", [(70_000,), (1_000, 70_000)])
+async def test_body_that_nobody_reads_yet_is_held_back(pieces: tuple[int, ...]) -> None:
+    """What waits for a request to be worked on is one read, not all that a client sends."""
+
+    async def wait(*_: object) -> None:
+        await asyncio.sleep(30)
+
+    config = uvicorn.Config(wait, http=Protocol, ws="none", log_config=None)
+    config.load()
+    line = Line()
+    connection = Protocol(config, ServerState(), {}, asyncio.get_running_loop())
+    connection.connection_made(line)
+    connection.data_received(TURN % 300_000)
+    for size in pieces:
+        assert line.pauses == 0
+        connection.data_received(b"x" * size)
+    assert line.pauses == 1
+    await asyncio.sleep(0)
+    for task in list(connection.tasks):
+        task.cancel()
+    await asyncio.sleep(0)
 
 
 async def test_garbage_behind_a_running_stream_does_not_get_into_it() -> None:
