@@ -39,7 +39,7 @@ class Fill(asyncio.BufferedProtocol):
         self, reader: Reader, loop: asyncio.AbstractEventLoop, begun: bytes, length: int
     ) -> None:
         self._reader = reader
-        self._done: asyncio.Future[bytes] = loop.create_future()
+        self._done: asyncio.Future[bytes | None] = loop.create_future()
         # What a BytesIO hands out at its end is the object that was filled, not a copy.
         self._body = BytesIO(unwritten(length))
         self._view = self._body.getbuffer()
@@ -48,7 +48,11 @@ class Fill(asyncio.BufferedProtocol):
 
     async def wait(self) -> bytes:
         """The whole body. Raises ClientGone."""
-        return await self._done
+        # Not as the future's exception: its traceback would hold what has come of the body.
+        body = await self._done
+        if body is None:
+            raise ClientGone
+        return body
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         return self._view[self._at :]
@@ -69,7 +73,7 @@ class Fill(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._reader.connection_lost(exc)
         if not self._done.done():
-            self._done.set_exception(ClientGone())
+            self._done.set_result(None)
 
     def pause_writing(self) -> None:
         self._reader.pause_writing()

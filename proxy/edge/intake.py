@@ -37,11 +37,13 @@ class Intake:
     def __init__(self, loop: asyncio.AbstractEventLoop, room: int) -> None:
         self._pieces: list[bytes] = []
         self._room = room
-        self._done: asyncio.Future[None] = loop.create_future()
+        self._done: asyncio.Future[bool] = loop.create_future()
 
     async def wait(self) -> list[bytes]:
         """The pieces, when there are no more or there is no room. Raises ClientGone."""
-        await self._done
+        # Not as the future's exception: its traceback would hold the pieces.
+        if not await self._done:
+            raise ClientGone
         return self._pieces
 
     def add(self, piece: bytes) -> None:
@@ -52,12 +54,12 @@ class Intake:
 
     def end(self) -> None:
         if not self._done.done():
-            self._done.set_result(None)
+            self._done.set_result(True)
 
     def lose(self) -> None:
         """The client has gone."""
         if not self._done.done():
-            self._done.set_exception(ClientGone())
+            self._done.set_result(False)
 
 
 def connection_of(scope: Scope) -> Connection | None:

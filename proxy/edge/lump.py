@@ -30,6 +30,8 @@ class Lump(asyncio.Transport):
         self._transport: asyncio.Transport = cycle.transport
         self._head: bytes | None = None
         self._begun = False
+        self._on_end: Callable[[], None] = cycle.on_response
+        cycle.on_response = self.end
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._begun:
@@ -69,6 +71,18 @@ class Lump(asyncio.Transport):
             self._transport.close()
         cycle.on_response()
         return True
+
+    def end(self) -> None:
+        """The response is over."""
+        self._on_end()
+        self.part()
+
+    def part(self) -> None:
+        """Let go of the response, which would hold its request's body until a collection."""
+        cycle = self._cycle
+        cycle.transport = self._transport
+        cycle.body = bytearray()
+        cycle.scope.pop(ANSWER, None)  # type: ignore[misc]  # a key of our own
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()

@@ -88,6 +88,7 @@ class Protocol(HttpToolsProtocol):
     def body_came(self) -> None:
         """Bytes of a body went past the parser."""
         self._reads += 1
+        self._unset_keepalive_if_required()
 
     def body_ended(self) -> None:
         """A body that went past the parser is whole: a new one reads what follows."""
@@ -142,6 +143,9 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and isinstance(cycle.transport, Lump):
+            cycle.transport.part()
         if self._intake is not None:
             self._intake.lose()
 

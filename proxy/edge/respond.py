@@ -5,6 +5,7 @@ from math import ceil
 
 import orjson
 from starlette.types import Send
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE
 
 from proxy.edge.lump import Answer
 from proxy.edge.pulse import FRAME_ENDS, Pulse
@@ -157,7 +158,9 @@ class Response:
         return self.status
 
     async def _send_head(self, status: int, headers: Headers) -> None:
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        # An upstream may send what HTTP cannot carry; uvicorn would end the connection over it.
+        sent = [pair for pair in headers if not _is_broken(*pair)]
+        await self._send({"type": "http.response.start", "status": status, "headers": sent})
 
     async def _finish(self, body: bytes) -> None:
         self._on_end()
@@ -188,3 +191,7 @@ class Response:
         self._frames = b"content-encoding" not in sent
         headers += [pair for pair in _UNBUFFERED if pair[0] not in sent]
         return headers
+
+
+def _is_broken(name: bytes, value: bytes) -> bool:
+    return HEADER_RE.search(name) is not None or HEADER_VALUE_RE.search(value) is not None

@@ -74,7 +74,7 @@ class Lent:
 class AiohttpAnswer:
     """An answer whose head is here."""
 
-    __slots__ = ("_clock", "_content", "_framing", "_hold", "_protocol", "headers", "status")
+    __slots__ = ("_clock", "_content", "_framed", "_hold", "_protocol", "headers", "status")
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class AiohttpAnswer:
         hold: Hold,
         clock: Clock | None = None,
     ) -> None:
-        self.status, self.headers, self._framing = head
+        self.status, self.headers, framing = head
+        self._framed = "Content-Length" in framing or "Transfer-Encoding" in framing
         self._content = content
         self._protocol = protocol
         self._hold = hold
@@ -95,9 +96,9 @@ class AiohttpAnswer:
         try:
             while chunk := await self._next():
                 yield chunk
-            if self._protocol is not None and isinstance(self._protocol.exception(), OSError):
+            if not self._framed and isinstance(self._error(), OSError):
                 # Without a length or chunks an answer ends with the connection, and aiohttp
-                # lets a reset pass for that end.
+                # lets a reset pass for that end. Of a framed one the connection may be another's.
                 raise StreamTruncated("the upstream reset the connection inside its answer")
         except TimeoutError:
             raise UpstreamTimeout("the upstream went quiet inside its answer") from None
@@ -107,6 +108,9 @@ class AiohttpAnswer:
             ) from None
         finally:
             self._abort()
+
+    def _error(self) -> BaseException | None:
+        return None if self._protocol is None else self._protocol.exception()
 
     async def _next(self) -> bytes:
         if self._clock is None:
@@ -123,10 +127,8 @@ class AiohttpAnswer:
 
     def take_whole(self) -> bytes | None:
         """The body, when all of it is here and its own framing says so."""
-        content, framing = self._content, self._framing
-        if not content.is_eof() or content.exception() is not None:
-            return None
-        if "Content-Length" not in framing and "Transfer-Encoding" not in framing:
+        content = self._content
+        if not self._framed or not content.is_eof() or content.exception() is not None:
             return None
         return content.read_nowait()
 

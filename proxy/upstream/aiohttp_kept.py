@@ -7,12 +7,14 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
+GRACE_SECONDS = 0.05
+
 
 class Kept:
     """A connection between two requests, or for the time of one.
 
     aiohttp sets and cancels a timer for each read. Here one timer serves all requests of a
-    connection: it looks now and then how long the reader has been waiting.
+    connection: it looks now and then for how long there was no byte although one was waited for.
     """
 
     __slots__ = (
@@ -20,8 +22,9 @@ class Kept:
         "_idle_seconds",
         "_loop",
         "_poll",
+        "_since",
         "_timer",
-        "_waiting_since",
+        "_waiting",
         "connection",
         "idle_since",
         "protocol",
@@ -37,7 +40,10 @@ class Kept:
         self._poll = watch_end(connection.transport)
         self._timer: asyncio.TimerHandle | None = None
         self._idle_seconds = 0.0
-        self._waiting_since: float | None = None
+        self._since = 0.0
+        self._waiting = False
+        # aiohttp says so with each read, for a clock of its own, which is off.
+        protocol._reschedule_timeout = self._touch  # type: ignore[method-assign]  # noqa: SLF001 - told, not asked
         self._content: aiohttp.StreamReader | None = None
 
     def usable(self) -> bool:
@@ -63,13 +69,14 @@ class Kept:
     def wait(self, content: aiohttp.StreamReader | None = None) -> None:
         """From now on something is expected: the head of an answer, or more of its content."""
         self._content = content
-        self._waiting_since = self._loop.time()
+        self._waiting = True
+        self._since = self._loop.time()
         if self._timer is None and self._idle_seconds:
             self._timer = self._loop.call_later(self._idle_seconds, self._look)
 
     def heard(self) -> None:
         """It came, and the reader has something to do."""
-        self._waiting_since = None
+        self._waiting = False
 
     def stop(self) -> None:
         """Stop the clock."""
@@ -77,9 +84,14 @@ class Kept:
             self._timer.cancel()
             self._timer = None
 
+    def part(self) -> None:
+        """Leave the connection to aiohttp and its clock."""
+        self.stop()
+        self.protocol.__dict__.pop("_reschedule_timeout", None)
+
     def close(self) -> None:
         """Leave the connection, which carries nothing."""
-        self.stop()
+        self.part()
         self.connection.close()
 
     def hang_up(self) -> None:
@@ -89,13 +101,24 @@ class Kept:
             transport.abort()
         self.close()
 
+    def _touch(self) -> None:
+        self._since = self._loop.time()
+
     def _look(self) -> None:
         self._timer = None
-        if self._waiting_since is None:
+        if not self._waiting:
             return
-        left = self._waiting_since + self._idle_seconds - self._loop.time()
+        left = self._since + self._idle_seconds - self._loop.time()
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
+        else:
+            # If it is the event loop that was held up, the bytes are there already.
+            self._timer = self._loop.call_later(GRACE_SECONDS, self._fail, self._since)
+
+    def _fail(self, since: float) -> None:
+        self._timer = None
+        if not self._waiting or self._since != since:
+            self._look()
             return
         error = aiohttp.SocketTimeoutError("the upstream went quiet")
         self.protocol.set_exception(error)

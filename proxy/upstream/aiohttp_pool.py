@@ -72,7 +72,7 @@ class Connector(aiohttp.TCPConnector):
         key = req.connection_key
         kept = self.take(Origin(key.is_ssl, key.host, key.port or 0))
         if kept is not None:
-            kept.stop()
+            kept.part()
             return kept.connection
         while True:
             connection = await super().connect(req, traces, timeout)
@@ -83,8 +83,8 @@ class Connector(aiohttp.TCPConnector):
                 self._used[protocol] = watch_end(connection.transport)
                 break
             poll = self._used[protocol]
-            # Only its end can be there on an idle connection, or garbage.
-            if poll is None or not poll.poll(0):
+            # Only its end can be there on an idle connection, or garbage, read or unread.
+            if not protocol.should_close and (poll is None or not poll.poll(0)):
                 break
             connection.close()
         connection.add_callback(partial(_drop_unsent, connection))

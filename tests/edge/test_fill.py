@@ -1,6 +1,8 @@
 """Bodies of known length, read into the place where they stay."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -68,6 +70,23 @@ async def test_client_that_leaves_is_gone() -> None:
     with pytest.raises(ClientGone):
         async with asyncio.timeout(1):
             await fill.wait()
+
+
+async def test_abandoned_body_is_freed_at_once() -> None:
+    """What has come of it does not wait for a garbage collection, which is rare here."""
+
+    async def read() -> "weakref.ref[Fill]":
+        fill = Fill(Reading(), asyncio.get_running_loop(), b"a", 5)
+        fill.connection_lost(None)
+        with pytest.raises(ClientGone):
+            await fill.wait()
+        return weakref.ref(fill)
+
+    gc.disable()
+    try:
+        assert (await read())() is None
+    finally:
+        gc.enable()
 
 
 async def test_body_that_nobody_waits_for_is_read_to_its_end() -> None:

@@ -37,7 +37,8 @@ async def test_lost_connection_ends_the_wait() -> None:
     intake = Intake(asyncio.get_running_loop(), 10)
     intake.lose()
     with pytest.raises(ClientGone):
-        await intake.wait()
+        async with asyncio.timeout(1):
+            await intake.wait()
 
 
 async def test_other_servers_have_no_such_connection() -> None:

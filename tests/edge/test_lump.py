@@ -42,6 +42,12 @@ class Cycle:
     def __init__(self) -> None:
         self.transport = Wire()
         self.response_started = False
+        self.body = b"of the request"
+        self.scope: dict[str, object] = {ANSWER: None}
+        self.on_response = self.note
+
+    def note(self) -> None:
+        self.response_started = False
 
 
 @pytest.fixture
@@ -62,6 +68,16 @@ def test_head_goes_out_with_the_first_bytes_of_the_body(cycle: Cycle) -> None:
     lump.write(b"first")
     lump.write(b"second")
     assert cycle.transport.writes == [b"HTTP/1.1 200 OK\r\n\r\nfirst", b"second"]
+
+
+def test_ended_response_lets_go_of_everything(cycle: Cycle) -> None:
+    """Neither the request's body nor the way to answer it waits for a garbage collection."""
+    wire, lump = cycle.transport, lump_of(cycle)
+    cycle.response_started = True
+    cycle.on_response()
+    assert not cycle.response_started
+    assert (cycle.transport, bytes(cycle.body), cycle.scope) == (wire, b"", {})
+    assert not lump.is_closing()
 
 
 def test_interim_answers_are_not_held(cycle: Cycle) -> None:

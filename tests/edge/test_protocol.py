@@ -82,11 +82,12 @@ class Line(asyncio.Transport):
 @pytest.mark.parametrize("pieces", [(70_000,), (1_000, 70_000)])
 async def test_body_that_nobody_reads_yet_is_held_back(pieces: tuple[int, ...]) -> None:
     """What waits for a request to be worked on is one read, not all that a client sends."""
+    working = asyncio.Event()
 
-    async def wait(*_: object) -> None:
-        await asyncio.sleep(30)
+    async def work(_scope: object, _receive: object, _send: object) -> None:
+        await working.wait()
 
-    config = uvicorn.Config(wait, http=Protocol, ws="none", log_config=None)
+    config = uvicorn.Config(work, http=Protocol, ws="none", log_config=None)
     config.load()
     line = Line()
     connection = Protocol(config, ServerState(), {}, asyncio.get_running_loop())
@@ -96,10 +97,9 @@ async def test_body_that_nobody_reads_yet_is_held_back(pieces: tuple[int, ...]) 
         assert line.pauses == 0
         connection.data_received(b"x" * size)
     assert line.pauses == 1
-    await asyncio.sleep(0)
-    for task in list(connection.tasks):
-        task.cancel()
-    await asyncio.sleep(0)
+    connection.cycle.disconnected = True
+    working.set()
+    await asyncio.wait(connection.tasks)
 
 
 async def test_garbage_behind_a_running_stream_does_not_get_into_it() -> None:

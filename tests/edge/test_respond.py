@@ -54,6 +54,17 @@ async def _break(reply: Reply) -> Answered:
     return answered
 
 
+@pytest.mark.parametrize("value", [b"a\x01b", b"a\r\nb", b"\x7f"])
+async def test_headers_that_http_cannot_carry_stay_behind(value: bytes) -> None:
+    """An upstream's broken header costs the client that header, not the answer."""
+    answered = await _write(Reply(200, [*JSON_TYPE, (b"x-odd", value)], b"{}"))
+    assert answered.headers == {
+        "content-type": "application/json",
+        "content-length": "2",
+        "x-request-id": "req_1",
+    }
+
+
 async def test_whole_reply_has_its_length() -> None:
     """A JSON reply arrives with status, headers and exactly one length."""
     wrong = [*JSON_TYPE, (b"Content-Length", b"999"), (b"Transfer-Encoding", b"chunked")]

@@ -1,6 +1,7 @@
 """Connections that small requests keep, and their clock."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,6 +13,7 @@ from proxy.errors import UpstreamTimeout
 from proxy.upstream import aiohttp_pool
 from proxy.upstream.aiohttp_kept import Kept
 from proxy.upstream.aiohttp_transport import AiohttpTransport
+from proxy.upstream.request_head import Origin
 from proxy.upstream.transport import UpstreamRequest
 from tests.fakes.scripted import (
     HANG,
@@ -19,6 +21,7 @@ from tests.fakes.scripted import (
     Step,
     Wait,
     chunk,
+    head,
     json_reply,
     last_chunk,
     stream_head,
@@ -81,6 +84,45 @@ async def test_each_request_may_have_a_patience_of_its_own() -> None:
         kept.hang_up()
 
 
+async def test_each_byte_counts_as_a_sign_of_life() -> None:
+    """Announcements, a head in pieces, a chunk in pieces: slow is not quiet."""
+    transport = AiohttpTransport()
+    slow: list[Step] = [
+        head(102), Wait(0.12), head(102), Wait(0.12), b"HTTP/1.1 200 OK\r\n", Wait(0.12),
+        b"transfer-encoding: chunked\r\n\r\n", Wait(0.12), b"4", Wait(0.12), b"\r\nab", Wait(0.12),
+        b"cd\r\n", Wait(0.12), last_chunk(),
+    ]  # fmt: skip
+    async with ScriptedUpstream(slow) as upstream:
+        answer = await transport.send(ask(upstream.url, 0.2))
+        assert await answer.read() == b"abcd"
+        await transport.aclose()
+
+
+async def test_event_loop_that_was_held_up_is_not_taken_for_silence() -> None:
+    """The bytes arrived in time; it is us who were late to look."""
+    transport = AiohttpTransport()
+    script: list[Step] = [stream_head() + chunk(b"a"), Wait(0.1), chunk(b"b"), last_chunk()]
+    async with ScriptedUpstream(script) as upstream:
+        answer = await transport.send(ask(upstream.url, 0.2))
+        chunks = answer.chunks()
+        assert await anext(chunks) == b"a"
+        asyncio.get_running_loop().call_later(0.05, time.sleep, 0.3)
+        async with asyncio.timeout(2):
+            assert [chunk async for chunk in chunks] == [b"b"]
+        await transport.aclose()
+
+
+async def test_half_sent_request_keeps_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upstream that answered early does not get the next request behind the rest of this one."""
+    async with ScriptedUpstream([HANG]) as upstream, dialled(upstream.url) as kept:
+        connector = aiohttp_pool.Connector(None)
+        monkeypatch.setattr(Kept, "unsent", lambda _: 5)
+        connector.keep(Origin(False, "x", 1), kept)
+        assert not kept.usable()
+        assert connector.take(Origin(False, "x", 1)) is None
+        await connector.close()
+
+
 async def test_connection_with_an_end_is_not_usable() -> None:
     """The upstream hung up; the event loop has not been asked since."""
     async with ScriptedUpstream([json_reply(b"{}")]) as upstream, dialled(upstream.url) as kept:
@@ -108,7 +150,8 @@ async def test_answers_of_one_connection_are_timed_apart() -> None:
         assert await (await transport.send(ask(upstream.url, 0.2))).read() == b"{}"
         answer = await transport.send(ask(upstream.url, 0.2))
         with pytest.raises(UpstreamTimeout, match="went quiet inside"):
-            await answer.read()
+            async with asyncio.timeout(2):
+                await answer.read()
         await transport.aclose()
     assert [got.connection for got in upstream.requests] == [1, 1]
 
@@ -128,6 +171,18 @@ async def test_chunks_that_came_together_are_read_together() -> None:
         await transport.aclose()
     assert b"".join(reads) == b"".join(pieces)
     assert len(reads) < 10
+
+
+async def test_connection_that_idled_too_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its upstream is about to hang up, also where nobody has swept yet."""
+    monkeypatch.setattr(aiohttp_pool, "KEEPALIVE_SECONDS", 0.05)
+    transport = AiohttpTransport()
+    async with ScriptedUpstream([json_reply(b"{}")], [json_reply(b"{}")]) as upstream:
+        await (await transport.send(ask(upstream.url))).read()
+        await asyncio.sleep(0.1)
+        await (await transport.send(ask(upstream.url))).read()
+        await transport.aclose()
+    assert [got.connection for got in upstream.requests] == [1, 2]
 
 
 async def test_idle_connections_leave_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
