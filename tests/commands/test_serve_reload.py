@@ -159,7 +159,8 @@ def test_the_command_line_still_wins(
 
 
 _ON_A_TERMINAL = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 os.close(os.open(os.ttyname(0), os.O_RDWR))  # becomes the controlling terminal
 words = ["-m", "proxy.cli", "serve", "--port", "0", "--json"]
 os.execv(sys.executable, [sys.executable, *words])
@@ -185,7 +186,10 @@ def test_a_closed_terminal_stops_it(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
         os.close(outside)
-        assert process.wait(timeout=60) == 0
+        try:
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
 
 
 def test_workers_are_all_told(
