@@ -16,6 +16,7 @@ _PROGRAM = """
 import os, signal, sys, time
 from proxy.edge.hangup import Terminal
 os.setsid()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 os.close(os.open(os.ttyname(0), os.O_RDWR))  # becomes the controlling terminal
 {before}
 terminal = Terminal()
