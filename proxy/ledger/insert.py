@@ -2,14 +2,16 @@
 
 SQLite's tables have no key that would refuse a line that is already there: it would cost a third of
 the writing. A batch goes in whole or not at all, so its first line tells whether it was written
-before, which happens when a commit succeeded and nobody heard of it.
+before, which happens when a commit succeeded and nobody heard of it. That is only asked about lines
+that were tried before: to find one among all that share its request id takes longer the more do, and
+some upstreams give every answer the same one.
 """
 
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -44,6 +46,7 @@ class Insert:
         self._sized = [(rows, _insert(table, line, rows)) for rows in _AT_ONCE]
         self._known = _known(table)
         self._missing = insert_missing(table, line)
+        self._tried = (-1, 0)
 
     def prepare(self, lines: Lines) -> Prepared:
         """Everything that can be done before the file is locked."""
@@ -54,11 +57,19 @@ class Insert:
         if not prepared.statements:
             return
         first = next(iter(prepared.lines))
-        if connection.execute(self._known, first[:_KEY]).fetchone() is not None:
+        tried = self._tried_before(first, len(prepared.lines))
+        if tried and connection.execute(self._known, first[:_KEY]).fetchone() is not None:
             connection.executemany(self._missing, prepared.lines)
             return
         for statement, values in prepared.statements:
             connection.execute(statement, values)
+
+    def _tried_before(self, first: Encoded, lines: int) -> bool:
+        """Whether some of these lines may have been; a writer's numbers only ever grow."""
+        writer, number = cast("tuple[int, int]", first[:2])
+        known, newest = self._tried
+        self._tried = writer, max(newest if known == writer else 0, number + lines - 1)
+        return known != writer or newest >= number
 
     def _bind(self, lines: Lines) -> Iterator[Statement]:
         left, encoded = len(lines), iter(lines)

@@ -55,8 +55,20 @@ def test_other_lines_of_the_same_request(file: sqlite3.Connection) -> None:
     assert write(file, Numbered([row()], 8, 1)) == [1, 2, 3, 1]
 
 
+def test_new_lines_are_not_looked_for(file: sqlite3.Connection) -> None:
+    """Where every request has the same id, each batch would go through all lines so far."""
+    asked: list[str] = []
+    insert = Insert("usher_calls", Row)
+    file.set_trace_callback(lambda said: asked.append(said) if "SELECT 1" in said else None)
+    for count, first, asks in ((3, 1, 1), (3, 4, 0), (3, 7, 0), (3, 4, 4), (1, 9, 2), (1, 10, 0)):
+        asked.clear()
+        insert.run(file, insert.prepare(Numbered([row()] * count, 7, first)))
+        assert len(asked) == asks, f"line {first} and on"
+    assert file.execute("SELECT count(*) FROM usher_calls").fetchone() == (10,)
+
+
 def test_asking_needs_no_scan(file: sqlite3.Connection) -> None:
-    """It happens for every batch."""
+    """It happens whenever a batch is written again."""
     values = next(iter(lines(1)))
     plan = file.execute(f"EXPLAIN QUERY PLAN {insert_missing('usher_calls', Row)}", values)
     assert "USING INDEX usher_calls_request" in str(plan.fetchall())

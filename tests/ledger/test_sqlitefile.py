@@ -53,6 +53,17 @@ async def test_lines_are_written_once_and_can_be_asked_for(file_url: str) -> Non
     await backend.aclose()
 
 
+async def test_what_is_unknown_is_null(file_url: str, path: Path) -> None:
+    """It has a way into SQLite of its own, by which it must not become anything else."""
+    backend = await SqliteFile.open(file_url)
+    await backend.write([encode(row(user=None, cost_nano_usd=None, detail=None), 7, 1)], [])
+    await backend.aclose()
+    with sqlite3.connect(path) as file:
+        found = file.execute("SELECT user, cost_nano_usd, detail, tenant FROM usher_calls")
+        assert found.fetchall() == [(None, None, None, "acme")]
+    file.close()
+
+
 @pytest.mark.parametrize("lines", [31, 32, 33, 70])
 async def test_batches_of_any_size_are_written_whole(file_url: str, lines: int) -> None:
     """Many lines go into one statement; those left over are not forgotten."""
