@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 import brotli
 import zstandard
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
 from proxy.edge.intake import Connection
+from proxy.edge.lump import lump_of
 from proxy.edge.watch import ClientGone
 from proxy.errors import BadRequest, BodyTooLarge, UnsupportedEncoding
 
@@ -47,6 +48,18 @@ async def read_body(
                 raise too_large(cap)
             return body
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def take_body(scope: Scope, cap: int) -> bytes | None:
+    """The body, when our own server has read all of it; else it has to be received.
+
+    Raises BodyTooLarge.
+    """
+    lump = lump_of(scope)
+    body = None if lump is None else lump.take_body()
+    if body is not None and len(body) > cap:
+        raise too_large(cap)
+    return body
 
 
 async def decode_body(body: bytes, encoding: bytes, cap: int) -> bytes:

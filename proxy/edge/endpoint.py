@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from starlette.types import Receive, Scope, Send
 
 from proxy.edge.asked import Asked
-from proxy.edge.body import decode_body, read_body
+from proxy.edge.body import decode_body, read_body, take_body
 from proxy.edge.exchange import Edge, Exchange
 from proxy.edge.intake import connection_of
 from proxy.observe.metrics import Endpoint as Kind
@@ -26,15 +26,17 @@ class Endpoint:
         self._answer = answer
         self._kind: Kind = kind
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._edge.serve(self._kind, self._work, scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return self._edge.serve(self._kind, self._work, scope, receive, send)
 
     async def _work(self, exchange: Exchange) -> Reply:
         scope, head = exchange.scope, exchange.head
         headers = scope["headers"]
         caller = self._edge.enter(head)
         cap = self._edge.settings.max_body_bytes
-        body = await read_body(exchange.receive, head.length, cap, connection_of(scope))
+        body = take_body(scope, cap)
+        if body is None:
+            body = await read_body(exchange.receive, head.length, cap, connection_of(scope))
         exchange.watch.start()
         if head.encoding:
             body = await decode_body(body, head.encoding, cap)

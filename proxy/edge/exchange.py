@@ -13,8 +13,8 @@ from structlog.typing import FilteringBoundLogger
 from proxy.edge.admit import Gate
 from proxy.edge.auth import Door
 from proxy.edge.head import Head, read_head
-from proxy.edge.intake import loop_of
-from proxy.edge.lump import answer_of
+from proxy.edge.intake import connection_of, loop_of
+from proxy.edge.lump import lump_of
 from proxy.edge.respond import Response
 from proxy.edge.watch import ClientGone, Watch
 from proxy.errors import NotOffered, Unavailable, UpstreamError, UsherError
@@ -89,9 +89,11 @@ class Edge:
             if kind == "chat":
                 self.metrics.first_chunk.observe(time.perf_counter() - began)
 
-        watch = Watch(receive, loop_of(scope))
+        connection, lump = connection_of(scope), lump_of(scope)
+        watch = Watch(receive, loop_of(scope), connection.watch if connection else None)
         # With the last message the client may leave; what follows is ours to finish.
-        response = Response(send, head.request_id, on_start, watch.stop, answer_of(scope))
+        answer = lump.answer if lump else None
+        response = Response(send, head.request_id, on_start, watch.stop, answer)
         try:
             with watch:
                 exchange = Exchange(scope, receive, head, watch, [])

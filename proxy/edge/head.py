@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from proxy.wire import Headers
+from proxy.wire import Headers, Repeated
 
 KEY_HEADER = b"x-usher-key"
 """For callers that send a gateway key and their own provider's Authorization."""
@@ -16,6 +16,7 @@ _WANTED = frozenset({
     *_CREDENTIALS, b"content-encoding", b"content-length", b"content-type", b"upgrade",
     b"transfer-encoding", b"x-request-id",
 })  # fmt: skip
+_NOTE = "head"
 _ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:\-]{0,127}")
 
 
@@ -23,6 +24,7 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     """What the headers say.
 
     `credential` names the header that `secret` came in, `doubled` a credential that came twice.
+    `named` says that the id is the client's own.
     """
 
     request_id: str
@@ -34,10 +36,22 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     content_type: bytes = b""
     upgrade: bytes = b""
     doubled: bytes | None = None
+    named: bool = False
 
 
 def read_head(headers: Headers) -> Head:
     """Read headers whose names are lower case, as ASGI has them."""
+    if not isinstance(headers, Repeated):
+        return _read(headers)
+    known: Head | None = headers.notes.get(_NOTE)
+    if known is None:
+        head = headers.notes[_NOTE] = _read(headers)
+        return head
+    request_id = known.request_id if known.named else new_request_id()
+    return msgspec.structs.replace(known, length=headers.length, request_id=request_id)
+
+
+def _read(headers: Headers) -> Head:
     found: dict[bytes, bytes] = {}
     doubled: bytes | None = None
     for name, value in headers:
@@ -51,8 +65,9 @@ def read_head(headers: Headers) -> Head:
             doubled = name
     secret, credential = _find_secret(found)
     length = found.get(b"content-length", b"")
+    sent = _usable_id(found.get(b"x-request-id"))
     return Head(
-        request_id=_request_id(found.get(b"x-request-id")),
+        request_id=sent or new_request_id(),
         secret=secret,
         credential=credential,
         length=int(length) if length.isdigit() else None,
@@ -61,6 +76,7 @@ def read_head(headers: Headers) -> Head:
         content_type=found.get(b"content-type", b""),
         upgrade=found.get(b"upgrade", b"").lower(),
         doubled=doubled,
+        named=sent is not None,
     )
 
 
@@ -82,7 +98,5 @@ def _find_secret(found: dict[bytes, bytes]) -> tuple[str | None, bytes | None]:
     return None, None
 
 
-def _request_id(sent: bytes | None) -> str:
-    if sent is not None and _ID.fullmatch(sent):
-        return sent.decode()
-    return new_request_id()
+def _usable_id(sent: bytes | None) -> str | None:
+    return sent.decode() if sent is not None and _ID.fullmatch(sent) else None

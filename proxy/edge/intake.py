@@ -5,6 +5,7 @@ which for a body of megabytes is most of what it costs to receive.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from starlette.types import Scope
@@ -27,6 +28,9 @@ class Connection(Protocol):
 
         A result that is larger than `cap` bytes is not the whole. Raises ClientGone.
         """
+
+    def watch(self, on_lost: Callable[[], None] | None) -> None:
+        """Call that when the client goes, at once when it has gone; None calls nobody."""
 
 
 class Intake:

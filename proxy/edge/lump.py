@@ -10,11 +10,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from proxy.wire import Headers
 
-ANSWER = "usher.answer"
-"""Where a scope has the short way for a response that is whole; only our own server has one."""
+LUMP = "usher.lump"
+"""Where a scope has its response's lump, and so the short ways; only our own server has one."""
 Answer: TypeAlias = Callable[[int, Headers, bytes], bool]
 """Takes status, headers and body; False when nothing was sent and the usual way has to be gone."""
 
+JOINED_BYTES = 64 * 1024
+"""To copy a body of up to so much costs less than to hand several pieces to the system."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -65,12 +67,25 @@ class Lump(asyncio.Transport):
             return False
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
-        self._transport.writelines((STATUS_LINE[status], head, b"\r\n\r\n", body))
+        pieces = (STATUS_LINE[status], head, b"\r\n\r\n", body)
+        if len(body) <= JOINED_BYTES:
+            self._transport.write(b"".join(pieces))
+        else:
+            self._transport.writelines(pieces)
         cycle.message_event.set()
         if not cycle.keep_alive:
             self._transport.close()
         cycle.on_response()
         return True
+
+    def take_body(self) -> bytes | None:
+        """The request's body, when all of it is here and nobody has received any of it."""
+        cycle = self._cycle
+        if cycle.more_body or cycle.disconnected or cycle.response_complete:
+            return None
+        body, cycle.body = bytes(cycle.body), bytearray()
+        cycle.message_event.clear()
+        return body
 
     def end(self) -> None:
         """The response is over."""
@@ -82,7 +97,7 @@ class Lump(asyncio.Transport):
         cycle = self._cycle
         cycle.transport = self._transport
         cycle.body = bytearray()
-        cycle.scope.pop(ANSWER, None)  # type: ignore[misc]  # a key of our own
+        cycle.scope.pop(LUMP, None)  # type: ignore[misc]  # a key of our own
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()
@@ -94,7 +109,7 @@ class Lump(asyncio.Transport):
         self._transport.close()
 
 
-def answer_of(scope: Scope) -> Answer | None:
-    """The short way to answer a request, when our own server has read it."""
-    answer: Answer | None = scope.get(ANSWER)
-    return answer
+def lump_of(scope: Scope) -> Lump | None:
+    """The lump of a request's response, when our own server has read the request."""
+    lump: Lump | None = scope.get(LUMP)
+    return lump

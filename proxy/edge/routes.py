@@ -41,8 +41,8 @@ def build_routes(
     extras = extras or Extras()
     edge.metrics.in_flight.set_function(lambda: edge.gate.inside)
 
-    async def answer(asked: Asked) -> Reply:
-        return await chat(_chat_request(asked))
+    def answer(asked: Asked) -> Awaitable[Reply]:
+        return chat(_chat_request(asked))
 
     # Every route costs a regular expression, so the API's come before the rest.
     keyed = (metrics_route(edge),) if edge.settings.metrics_key else ()

@@ -1,12 +1,17 @@
 """A client's connection comes in; the task that works for it is cancelled when the client goes."""
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
+from typing import TypeAlias
 
 from starlette.types import Receive
 
 PATIENCE = 0.25
 """Seconds before watching starts: a shorter request costs no task of its own."""
+
+Tell: TypeAlias = Callable[[Callable[[], None] | None], None]
+"""Takes whom to call when the client goes, or None for nobody any more."""
 
 
 class ClientGone(Exception):
@@ -16,13 +21,17 @@ class ClientGone(Exception):
 class Watch:
     """Around the work for a request: the block is left when the client leaves.
 
-    That is done by cancellation, which is caught here; after the block `gone` tells about it.
+    That is done by cancellation, which is caught here; after the block `gone` tells about it. A
+    connection that can `tell` is not asked.
     """
 
-    __slots__ = ("_loop", "_receive", "_task", "_timer", "_watcher", "gone")
+    __slots__ = ("_loop", "_receive", "_task", "_tell", "_timer", "_watcher", "gone")
 
-    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, receive: Receive, loop: asyncio.AbstractEventLoop, tell: Tell | None = None
+    ) -> None:
         self._receive = receive
+        self._tell = tell
         self._loop = loop
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -48,9 +57,15 @@ class Watch:
 
     def start(self) -> None:
         """Begin to watch; from now on nobody else may receive."""
-        self._timer = self._loop.call_later(PATIENCE, self._begin)
+        if self._tell is not None:
+            self._tell(self._leave)
+        else:
+            self._timer = self._loop.call_later(PATIENCE, self._begin)
 
     def stop(self) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:  # once: the connection may have its next request already
+            tell(None)
         if self._timer is not None:
             self._timer.cancel()
         if self._watcher is not None:
@@ -63,6 +78,9 @@ class Watch:
     async def _wait(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._leave()
+
+    def _leave(self) -> None:
         self.gone = True
         if self._task is not None:
             self._task.cancel()

@@ -2,9 +2,9 @@
 
 SQLite's tables have no key that would refuse a line that is already there: it would cost a third of
 the writing. A batch goes in whole or not at all, so its first line tells whether it was written
-before, which happens when a commit succeeded and nobody heard of it. That is only asked about lines
-that were tried before: to find one among all that share its request id takes longer the more do, and
-some upstreams give every answer the same one.
+before, which happens when a commit succeeded and nobody heard of it. That is only asked about
+lines that were tried before: to find one among all that share its request id takes longer the more
+there are, and some upstreams give every answer the same one.
 """
 
 import sqlite3

@@ -26,8 +26,8 @@ _BAD_LINE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError
 T = TypeVar("T")
 
 _NULL: dict[None, None] = {}
-# Python's sqlite3 binds None last of all, after it has looked for somebody who adapts it and made an
-# exception that there is nobody: a quarter of what writing takes, at nine nulls a request.
+# Python's sqlite3 binds None only after it has looked for somebody who adapts it, and made an
+# exception because there is nobody: a quarter of what writing takes, at nine nulls a request.
 sqlite3.register_adapter(type(None), _NULL.get)
 
 _BUSY_SECONDS = 2.0

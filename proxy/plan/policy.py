@@ -7,11 +7,12 @@ from typing import Literal, cast
 
 from proxy.errors import BadRequest
 from proxy.settings import Mode, Settings
-from proxy.wire import Headers, JSONObject
+from proxy.wire import Headers, JSONObject, Repeated
 
 _PREFIX = b"x-usher-"
 _BEGINNINGS = (b"x-u", b"X-U", b"X-u", b"x-U")
 _KEY = b"x-usher-key"
+_NOTE = "options"
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "defer": ("auto", "off", "all"),
     "predict": ("on", "off"),
@@ -86,7 +87,6 @@ def _usual(deferral: Mode, prediction: Mode) -> Policy:
 
 def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, str]:
     asked: dict[str, str] = {}
-    named: dict[str, str] = {}
     for key, value in (wishes or {}).items():
         if isinstance(value, bool):
             asked[key] = "true" if value else "false"
@@ -94,6 +94,22 @@ def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, st
             asked[key] = ",".join(str(item) for item in value)
         elif value is not None:
             asked[key] = str(value)
+    named = _named_in(headers)
+    return {**asked, **named} if named else asked
+
+
+def _named_in(headers: Headers) -> Mapping[str, str]:
+    """The options in the headers; of repeated ones, those that were found then."""
+    if not isinstance(headers, Repeated):
+        return _read_options(headers)
+    known: Mapping[str, str] | None = headers.notes.get(_NOTE)
+    if known is None:
+        known = headers.notes[_NOTE] = _read_options(headers)
+    return known
+
+
+def _read_options(headers: Headers) -> Mapping[str, str]:
+    named: dict[str, str] = {}
     for name, raw in headers:
         if name.startswith(_BEGINNINGS) and name[:8].lower() == _PREFIX and name.lower() != _KEY:
             option, value = name[8:].decode("latin-1").lower(), raw.decode("latin-1").strip(" \t")
@@ -101,7 +117,7 @@ def _collect_wishes(headers: Headers, wishes: JSONObject | None) -> dict[str, st
                 raise BadRequest(
                     f"x-usher-{option} is there twice and says two things", param=option
                 )
-    return asked | named if named else asked
+    return named
 
 
 def _check_wish(name: str, value: str) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import select
+from typing import Final
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 GRACE_SECONDS = 0.05
+READ_BYTES: Final = 256 * 1024
+HEAD_BYTES: Final = 64 * 1024
 
 
 class Kept:
@@ -21,6 +24,7 @@ class Kept:
         "_content",
         "_idle_seconds",
         "_loop",
+        "_parses_body",
         "_poll",
         "_since",
         "_timer",
@@ -42,9 +46,24 @@ class Kept:
         self._idle_seconds = 0.0
         self._since = 0.0
         self._waiting = False
+        self._parses_body: bool | None = None
         # aiohttp says so with each read, for a clock of its own, which is off.
         protocol._reschedule_timeout = self._touch  # type: ignore[method-assign]  # noqa: SLF001 - told, not asked
         self._content: aiohttp.StreamReader | None = None
+
+    def expect(self, *, body: bool) -> None:
+        """Have the next answer parsed, by the parser of the one before if that does."""
+        if self._parses_body is body:
+            return
+        self._parses_body = body
+        self.protocol.set_response_params(
+            skip_payload=not body,
+            read_until_eof=True,
+            auto_decompress=False,
+            read_bufsize=READ_BYTES,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+        )
 
     def usable(self) -> bool:
         """Whether another request may go out; only its end can be there to read, or garbage."""

@@ -12,13 +12,11 @@ from yarl import URL
 
 from proxy.errors import BadRequest, ConnectFailed, UpstreamError, UpstreamTimeout
 from proxy.upstream.aiohttp_answer import AiohttpAnswer, Lent
-from proxy.upstream.aiohttp_kept import Kept
+from proxy.upstream.aiohttp_kept import HEAD_BYTES, READ_BYTES, Kept
 from proxy.upstream.aiohttp_pool import Connector, Watch
 from proxy.upstream.request_head import Origin, locate, render_head
 from proxy.upstream.transport import IDEMPOTENT, PerLoop, UpstreamRequest, site
 
-READ_BYTES: Final = 256 * 1024
-HEAD_BYTES: Final = 64 * 1024
 SMALL_BYTES: Final = 64 * 1024
 """A body that one write hands to the kernel: nothing to watch."""
 _FINAL: Final = 200
@@ -134,14 +132,7 @@ async def _exchange(
     protocol = kept.protocol
     if protocol.transport is None:
         raise aiohttp.ServerDisconnectedError
-    protocol.set_response_params(
-        skip_payload=request.method == "HEAD",
-        read_until_eof=True,
-        auto_decompress=False,
-        read_bufsize=READ_BYTES,
-        max_line_size=HEAD_BYTES,
-        max_field_size=HEAD_BYTES,
-    )
+    kept.expect(body=request.method != "HEAD")
     protocol.transport.write(head + request.body if isinstance(request.body, bytes) else head)
     kept.begin(request.idle_seconds)
     while True:

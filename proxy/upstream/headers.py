@@ -3,7 +3,7 @@
 from typing import Final
 
 from proxy.upstream.target import Target
-from proxy.wire import Headers
+from proxy.wire import Headers, Repeated
 
 HOP_BY_HOP: Final = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
@@ -36,6 +36,7 @@ _DROPPED: Final = {
     for forwards in (False, True)
 }
 _OURS: Final = b"x-usher-"
+_NOTE: Final = "request_headers"
 
 
 def request_headers(
@@ -49,6 +50,21 @@ def request_headers(
     They never go to a litellm provider, which would take any key for its own.
     """
     forwards = own_credentials and target.api_key is None and target.kind == "openai"
+    if not isinstance(client, Repeated):
+        return _render_up(client, target, intercepted=intercepted, forwards=forwards)
+    asked = target, intercepted, forwards
+    known: tuple[object, Repeated] | None = client.notes.get(_NOTE)
+    if known is not None and known[0] == asked:
+        return known[1]
+    kept = _render_up(client, target, intercepted=intercepted, forwards=forwards)
+    # The length is another one each time; whoever sends a body that is whole counts it anyway.
+    fields = [field for field in kept if field[0] != b"content-length"]
+    same = Repeated(fields, client.length, {})
+    client.notes[_NOTE] = asked, same
+    return same
+
+
+def _render_up(client: Headers, target: Target, *, intercepted: bool, forwards: bool) -> Headers:
     dropped = _DROPPED[intercepted, forwards]
     kept: Headers = []
     named = b""

@@ -6,7 +6,9 @@ from urllib.parse import urlsplit
 
 from proxy.errors import BadRequest, UpstreamError
 from proxy.upstream.transport import UpstreamRequest
+from proxy.wire import Headers, Repeated
 
+_NOTE = "render_head"
 PORTS = {"http": 80, "https": 443}
 EMPTY_BODY = frozenset({"POST", "PUT", "PATCH"})
 """Methods whose empty body is announced (RFC 9110 §8.6)."""
@@ -52,31 +54,38 @@ def locate(url: str) -> Place:
 
 
 def render_head(request: UpstreamRequest, place: Place) -> bytes:
-    """The head with its framing. Raises BadRequest for what would break out of a line."""
-    lines = [
-        b"%b %b HTTP/1.1\r\nhost: %b" % (request.method.encode(), place.target, place.authority)
-    ]
+    """The head of a request whose body is whole, with its framing.
+
+    Raises BadRequest for what would break out of a line.
+    """
     body = request.body
-    framed = False
-    for name, value in request.headers:
-        if name == b"content-length":
-            if not request.replayable:
-                framed = True
-                lines.append(b"content-length: " + value)
-            continue
-        lines.append(name + b": " + value)
-    if isinstance(body, bytes):
-        if body or request.method in EMPTY_BODY:
-            lines.append(b"content-length: %d" % len(body))
-    elif body is None:
-        if request.method in EMPTY_BODY:
-            lines.append(b"content-length: 0")
-    elif not framed:
-        lines.append(b"transfer-encoding: chunked")
-    head = b"\r\n".join(lines)
-    if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
+    lines = _render_fields(request.method, place, request.headers)
+    if body or request.method in EMPTY_BODY:
+        size = len(body) if isinstance(body, bytes) else 0
+        return b"%b\r\ncontent-length: %d\r\n\r\n" % (lines, size)
+    return lines + b"\r\n\r\n"
+
+
+def _render_fields(method: str, place: Place, headers: Headers) -> bytes:
+    """The head up to its framing, from the notes of headers that were sent before."""
+    if not isinstance(headers, Repeated):
+        return _render_anew(method, place, headers)
+    known: tuple[object, bytes] | None = headers.notes.get(_NOTE)
+    if known is not None and known[0] == (method, place):
+        return known[1]
+    rendered = _render_anew(method, place, headers)
+    headers.notes[_NOTE] = (method, place), rendered
+    return rendered
+
+
+def _render_anew(method: str, place: Place, headers: Headers) -> bytes:
+    first = b"%b %b HTTP/1.1\r\nhost: %b" % (method.encode(), place.target, place.authority)
+    lines = [name + b": " + value for name, value in headers if name != b"content-length"]
+    head = b"\r\n".join((first, *lines))
+    breaks = len(lines) + 1
+    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or b"\0" in head:
         raise BadRequest("a request header or the path cannot be forwarded")
-    return head + b"\r\n\r\n"
+    return head
 
 
 def _domain(authority: str) -> bytes:

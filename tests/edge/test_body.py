@@ -161,6 +161,9 @@ class Connected:
         self.told = length, cap
         return begun + self.rest
 
+    def watch(self, on_lost: Callable[[], None] | None) -> None:
+        """Nobody leaves here."""
+
 
 async def test_rest_of_a_body_comes_from_its_connection() -> None:
     """The first message and what the connection collects are one body."""

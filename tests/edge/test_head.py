@@ -2,10 +2,11 @@
 
 import time
 
+import msgspec
 import pytest
 
 from proxy.edge.head import read_head
-from proxy.wire import Headers
+from proxy.wire import Headers, Repeated
 
 
 def test_client_request_id_is_kept() -> None:
@@ -75,3 +76,19 @@ def test_ids_of_our_own_are_in_the_order_of_time() -> None:
     first = read_head([]).request_id
     time.sleep(0.002)
     assert read_head([]).request_id > first
+
+
+@pytest.mark.parametrize("own", [[], [(b"x-request-id", b"trace-1")]])
+def test_repeated_headers_are_read_once(own: Headers) -> None:
+    """Only the length and an id of ours are of the one request."""
+    fields: Headers = [(b"authorization", b"Bearer k"), (b"content-length", b"7"), *own]
+    notes: dict[str, object] = {}
+    first = read_head(Repeated(fields, 7, notes))
+    fields[1] = (b"content-length", b"19")
+    second = read_head(Repeated(fields, 19, notes))
+    parsed = read_head(fields)
+    assert (first.length, second.length) == (7, 19)
+    assert (first.request_id == second.request_id) == bool(own)
+    assert msgspec.structs.replace(second, request_id="") == msgspec.structs.replace(
+        parsed, request_id=""
+    )

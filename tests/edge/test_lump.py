@@ -9,7 +9,7 @@ import pytest
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from proxy.edge.lump import ANSWER, Lump, answer_of
+from proxy.edge.lump import LUMP, Lump, lump_of
 from proxy.wire import Headers
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -43,7 +43,7 @@ class Cycle:
         self.transport = Wire()
         self.response_started = False
         self.body = b"of the request"
-        self.scope: dict[str, object] = {ANSWER: None}
+        self.scope: dict[str, object] = {LUMP: None}
         self.on_response = self.note
 
     def note(self) -> None:
@@ -55,13 +55,13 @@ def cycle() -> Cycle:
     return Cycle()
 
 
-def lump_of(cycle: Cycle) -> Lump:
+def around(cycle: Cycle) -> Lump:
     return Lump(cast("RequestResponseCycle", cycle))
 
 
 def test_head_goes_out_with_the_first_bytes_of_the_body(cycle: Cycle) -> None:
     """One system call for both; what follows goes out as it comes."""
-    lump = lump_of(cycle)
+    lump = around(cycle)
     cycle.response_started = True
     lump.write(b"HTTP/1.1 200 OK\r\n\r\n")
     assert cycle.transport.writes == []
@@ -72,7 +72,7 @@ def test_head_goes_out_with_the_first_bytes_of_the_body(cycle: Cycle) -> None:
 
 def test_ended_response_lets_go_of_everything(cycle: Cycle) -> None:
     """Neither the request's body nor the way to answer it waits for a garbage collection."""
-    wire, lump = cycle.transport, lump_of(cycle)
+    wire, lump = cycle.transport, around(cycle)
     cycle.response_started = True
     cycle.on_response()
     assert not cycle.response_started
@@ -82,14 +82,14 @@ def test_ended_response_lets_go_of_everything(cycle: Cycle) -> None:
 
 def test_interim_answers_are_not_held(cycle: Cycle) -> None:
     """A client that waits for 100 Continue sends its body after it only."""
-    lump = lump_of(cycle)
+    lump = around(cycle)
     lump.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     assert cycle.transport.writes == [b"HTTP/1.1 100 Continue\r\n\r\n"]
 
 
 def test_a_head_without_body_goes_out_before_the_end(cycle: Cycle) -> None:
     """A response that is given up after its head still shows its status."""
-    lump = lump_of(cycle)
+    lump = around(cycle)
     cycle.response_started = True
     lump.write(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
     assert not lump.is_closing()
@@ -182,6 +182,20 @@ async def test_short_way_is_closed_when_there_is_something_to_wait_for() -> None
 @pytest.mark.anyio
 async def test_other_servers_have_no_short_way() -> None:
     """A scope of any ASGI server will do."""
-    assert answer_of({}) is None
-    short = Lump(Told().cycle).answer
-    assert answer_of({ANSWER: short}) == short
+    assert lump_of({}) is None
+    lump = Lump(Told().cycle)
+    assert lump_of({LUMP: lump}) is lump
+
+
+def test_a_body_that_is_whole_is_taken_once() -> None:
+    """Before it is, or once somebody received of it, it has to be received."""
+    told = Told()
+    lump = Lump(told.cycle)
+    told.cycle.body = bytearray(b"ab")
+    assert lump.take_body() is None
+    told.cycle.more_body = False
+    told.cycle.message_event.set()
+    assert lump.take_body() == b"ab"
+    assert not told.cycle.message_event.is_set()
+    told.cycle.disconnected = True
+    assert lump.take_body() is None

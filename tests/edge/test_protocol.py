@@ -12,6 +12,7 @@ from proxy.edge import protocol
 from proxy.edge.protocol import MAX_HEAD_BYTES, Protocol, ignore_offer
 from proxy.plan.exchange import ChatRequest, Reply
 from tests.edge.driver import SSE_TYPE, FakeTurn, Rig, exchange, read_response, running
+from tests.edge.told import Told
 
 pytestmark = pytest.mark.anyio
 
@@ -163,3 +164,44 @@ async def test_head_requests_are_answered_at_once(path: bytes) -> None:
             async with asyncio.timeout(5):
                 assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 ")
         writer.close()
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    """So long after its last answer; one timer serves all its requests."""
+    told = Told()
+    told.connection.timeout_keep_alive = 0.1  # type: ignore[assignment]  # uvicorn has whole seconds
+    for _ in range(3):
+        await told.read(TURN % 2 + b"{}")
+        await asyncio.sleep(0.06)
+    assert not told.wire.is_closing()
+    await asyncio.sleep(0.15)
+    assert told.wire.is_closing()
+    assert len(told.asked) == 3
+
+
+@pytest.mark.parametrize("begun", [b"POST /", TURN % 2, TURN % 2 + b"{}"])
+async def test_a_connection_at_work_is_not_closed(begun: bytes) -> None:
+    """Who is late with a request is told so elsewhere, and who waits for an answer gets it."""
+    told = Told()
+    told.connection.timeout_keep_alive = 0.05  # type: ignore[assignment]  # as above
+    await told.read(TURN % 2 + b"{}")
+    told.answering.clear()
+    await told.read(begun)
+    await asyncio.sleep(0.15)
+    assert not told.wire.is_closing()
+    told.answering.set()
+    await told.read((TURN % 2 + b"{}")[len(begun) :])
+    await asyncio.sleep(0.15)
+    assert told.wire.is_closing()
+    assert len(told.asked) == 2
+
+
+async def test_who_watches_a_connection_is_told_of_its_end() -> None:
+    """Once, at once when it has ended already, and not after it said so."""
+    told, heard = Told(), []
+    told.connection.watch(lambda: heard.append(1))
+    told.connection.watch(None)
+    told.connection.watch(lambda: heard.append(2))
+    told.connection.connection_lost(None)
+    told.connection.watch(lambda: heard.append(3))
+    assert heard == [2, 3]

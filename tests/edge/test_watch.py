@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -88,3 +89,46 @@ async def test_cut_upload_counts_as_leaving() -> None:
     with Watch(Client().receive, asyncio.get_running_loop()) as watch:
         raise ClientGone
     assert watch.gone
+
+
+class Line:
+    """A connection that can tell."""
+
+    def __init__(self, *, lost: bool = False) -> None:
+        self.calls: list[Callable[[], None] | None] = []
+        self.lost = lost
+
+    def watch(self, on_lost: Callable[[], None] | None) -> None:
+        self.calls.append(on_lost)
+        if self.lost and on_lost is not None:
+            on_lost()
+
+
+async def test_a_connection_that_tells_is_not_asked() -> None:
+    """Work ends as the client leaves, without a timer or a task that waits for it."""
+    line = Line()
+    with Watch(Client().receive, asyncio.get_running_loop(), line.watch) as watch:
+        watch.start()
+        assert line.calls[0] is not None
+        asyncio.get_running_loop().call_later(0.01, line.calls[0])
+        async with asyncio.timeout(5):
+            await asyncio.sleep(30)
+    assert watch.gone
+    assert line.calls[1:] == [None]
+
+
+async def test_a_client_that_has_gone_already() -> None:
+    """It left while its body was read."""
+    with Watch(Client().receive, asyncio.get_running_loop(), Line(lost=True).watch) as watch:
+        watch.start()
+        await asyncio.sleep(30)
+    assert watch.gone
+
+
+async def test_a_watch_that_was_stopped_leaves_the_connection_alone() -> None:
+    """The next request on it is watched by then."""
+    line = Line()
+    with Watch(Client().receive, asyncio.get_running_loop(), line.watch) as watch:
+        watch.start()
+        watch.stop()
+    assert len(line.calls) == 2

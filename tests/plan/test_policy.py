@@ -5,7 +5,7 @@ import pytest
 from proxy.errors import BadRequest
 from proxy.plan.policy import read_policy
 from proxy.settings import Deferral, Settings
-from proxy.wire import Headers, JSONObject
+from proxy.wire import Headers, JSONObject, Repeated
 
 _SETTINGS = Settings()
 
@@ -89,3 +89,16 @@ def test_every_wish_is_understood() -> None:
     assert (policy.user_id, policy.conversation_id) == ("u1", "c1")
     assert policy.timeout == 2.5
     assert policy.explain
+
+
+def test_options_of_repeated_headers_are_read_once() -> None:
+    """The body's own are read each time, and a contradiction is one each time."""
+    notes: dict[str, object] = {}
+    fields: Headers = [(b"x-usher-defer", b"off")]
+    for keep in ("a", "b"):
+        policy = read_policy(_SETTINGS, Repeated(fields, 2, notes), {"keep": keep})
+        assert (policy.defer, policy.keep) == ("off", (keep,))
+    torn = Repeated([*fields, (b"x-usher-defer", b"all")], 2, {})
+    for _ in range(2):
+        with pytest.raises(BadRequest):
+            read_policy(_SETTINGS, torn, None)

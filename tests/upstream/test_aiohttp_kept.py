@@ -196,3 +196,25 @@ async def test_idle_connections_leave_in_time(monkeypatch: pytest.MonkeyPatch) -
         await (await transport.send(ask(upstream.url))).read()
         await transport.aclose()
     assert [got.connection for got in upstream.requests] == [1, 2]
+
+
+async def test_one_parser_reads_what_alike_requests_are_answered() -> None:
+    """An answer to HEAD has none of the body that it announces, the one after it has its own."""
+    transport = AiohttpTransport()
+    announced = head(200, ("Content-Length", "5"))
+    scripts: list[list[Step]] = [
+        [json_reply(b"1")],
+        [json_reply(b"22")],
+        [announced],
+        [announced],
+        [json_reply(b"333", status=404)],
+        [stream_head() + chunk(b"4") + last_chunk()],
+    ]
+    async with ScriptedUpstream(*scripts) as upstream:
+        bodies = []
+        for method in ("POST", "GET", "HEAD", "HEAD", "POST", "POST"):
+            request = UpstreamRequest(method, upstream.url, [], None, 1.0, 5.0)
+            bodies.append(await (await transport.send(request)).read())
+        await transport.aclose()
+    assert bodies == [b"1", b"22", b"", b"", b"333", b"4"]
+    assert {got.connection for got in upstream.requests} == {1}

@@ -4,7 +4,7 @@ import pytest
 
 from proxy.upstream.headers import request_headers, response_headers
 from proxy.upstream.target import Kind, Target
-from proxy.wire import Headers
+from proxy.wire import Headers, Repeated
 
 PLAIN: Headers = [
     (b"accept", b"application/json"),
@@ -168,3 +168,21 @@ def test_altered_answer_loses_what_described_the_bytes() -> None:
         (b"content-type", b"text/event-stream"),
     ]
     assert response_headers(headers, altered=True) == [(b"content-type", b"text/event-stream")]
+
+
+def test_repeated_headers_go_up_as_before() -> None:
+    """Without their length, which whoever sends counts; another target has headers of its own."""
+    first = Repeated(PLAIN, 12, {})
+    kept = up(first)
+    assert kept == [field for field in PLAIN if field[0] != b"content-length"]
+    assert up(Repeated(PLAIN, 13, first.notes)) is kept
+    keyed = up(Repeated(PLAIN, 13, first.notes), target("sk-1"))
+    assert keyed == [*kept, (b"authorization", b"Bearer sk-1")]
+    assert up(first, target("sk-2")) == [*kept, (b"authorization", b"Bearer sk-2")]
+    plain = up(first, intercepted=True)
+    assert plain == up(PLAIN, intercepted=True)
+    lent: Headers = [*PLAIN, *CREDENTIALS]
+    notes: dict[str, object] = {}
+    for own in (True, False, True):
+        fields = [field for field in up(lent, own=own) if field[0] != b"content-length"]
+        assert up(Repeated(lent, 12, notes), own=own) == fields

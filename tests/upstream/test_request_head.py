@@ -5,7 +5,7 @@ import pytest
 from proxy.errors import BadRequest, UpstreamError
 from proxy.upstream.request_head import locate, render_head
 from proxy.upstream.transport import UpstreamRequest
-from proxy.wire import Headers
+from proxy.wire import Headers, Repeated
 
 
 def _render(url: str, body: bytes | None = b"{}", headers: Headers | None = None) -> bytes:
@@ -50,3 +50,15 @@ def test_space_in_the_target_is_refused() -> None:
     """A request line has three words."""
     with pytest.raises(BadRequest):
         locate("http://up/a b")
+
+
+def test_repeated_fields_are_rendered_once() -> None:
+    """The method, the place and the length are still those of the request."""
+    fields = Repeated([(b"x-a", b"1")], 2, {})
+    assert _render("http://up/", headers=fields) == _render("http://up/", headers=list(fields))
+    assert len(fields.notes) == 1
+    assert b"content-length: 5\r\n" in _render("http://up/", b"12345", fields)
+    other = _render("http://down:8080/x", b"12345", fields)
+    assert other == _render("http://down:8080/x", b"12345", list(fields))
+    with pytest.raises(BadRequest):
+        _render("http://up/", headers=Repeated([(b"x-a", b"1\n")], 2, {}))
